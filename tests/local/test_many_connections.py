@@ -12,7 +12,7 @@ from contextlib import ExitStack
 import pytest
 from starlette.types import Receive, Scope, Send
 
-from hibernaut.local.connection_cap import EVERY, KEPT, MOST, ConnectionCap, most_connections
+from hibernaut.local.connection_cap import EVERY, MOST, RESERVED, ConnectionCap, most_connections
 from hibernaut.local.server import LocalServer, Patience, listening
 from tests.local.test_half_requests import PATIENCE, SLOW, WHOLE, App, answer, connected, rest
 
@@ -114,7 +114,8 @@ def test_the_line_comes_again_after_a_minute_with_the_number_since(
 
 
 @pytest.mark.parametrize(
-    ("descriptors", "most"), [(256, 128), (1024, 512), (4096, 4096 - KEPT), (10**6, MOST), (resource.RLIM_INFINITY, MOST), (1, 1)]
+    ("descriptors", "most"),
+    [(256, 128), (1024, 512), (4096, 4096 - RESERVED), (10**6, MOST), (resource.RLIM_INFINITY, MOST), (1, 1)],
 )
 def test_many_descriptors_are_kept_for_everything_else(descriptors: int, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(resource, "getrlimit", lambda _kind: (descriptors, resource.RLIM_INFINITY))

@@ -15,7 +15,7 @@ logger = logging.getLogger(__name__)
 
 MOST = 10_000
 """The largest number of connections, however many descriptors the process may have."""
-KEPT = 512
+RESERVED = 512
 """The number of descriptors that are kept for everything else; half of them if the process may have fewer than twice as many."""
 USUAL = 1024
 """Descriptors of a process on a system that does not tell its limit."""
@@ -45,8 +45,8 @@ def most_connections() -> int:
         import resource
 
         soft = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
-        descriptors = MOST + KEPT if soft == resource.RLIM_INFINITY else soft
-    return max(1, min(MOST, max(descriptors // 2, descriptors - KEPT)))
+        descriptors = MOST + RESERVED if soft == resource.RLIM_INFINITY else soft
+    return max(1, min(MOST, max(descriptors // 2, descriptors - RESERVED)))
 
 
 class ConnectionCap:

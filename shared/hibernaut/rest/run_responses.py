@@ -89,7 +89,7 @@ async def followed(services: Services, pools: ThreadPools, request: SendRequest)
     driving = None
     if not accepted.attached and not accepted.waits:
         driving = pools.begin(partial(services.sending.start, accepted.run_id, inline=True))
-        driving.add_done_callback(_noted)
+        driving.add_done_callback(_retrieve_outcome)
     log = await async_bridge.accepted(pools, accepted.run_id, partial(services.run_follower.log, accepted.run_id))
     return log, driving
 
@@ -129,7 +129,7 @@ async def run_for(services: Services, pools: ThreadPools, conversation: str, bod
     return await pools.look(find_run)
 
 
-def _noted(driving: Driving) -> None:
+def _retrieve_outcome(driving: Driving) -> None:
     """Read the outcome, so that asyncio does not log it as never retrieved."""
     if not driving.cancelled():
         driving.exception()

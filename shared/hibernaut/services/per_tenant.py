@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Generic, TypeVar
 
-KEPT = 256
+CAPACITY = 256
 """Capacity of the cache, in tenants; the least recently used is evicted. The cached objects hold no state, so eviction loses
 nothing."""
 
@@ -21,7 +21,7 @@ class PerTenant(Generic[T]):
 
     def __init__(self, make: Callable[[str], T]) -> None:
         """`make` builds the object from the tenant's name; it does no I/O."""
-        self._made = lru_cache(maxsize=KEPT)(make)
+        self._made = lru_cache(maxsize=CAPACITY)(make)
 
     def of(self, tenant: str) -> T:
         """The object of this tenant. Raises: InvalidArgument if the name is not a valid tenant name."""

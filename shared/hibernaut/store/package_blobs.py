@@ -1,8 +1,8 @@
 """Finds the packages of tools, among the blobs, that no tool uses any more. No item names them: any number of tools may have one
 set.
 
-A set is deleted when no tool of its tenant uses it and its record was not written for `KEPT`; the builder writes the record again
-when it hands out the set. The answer to a request is deleted after a day.
+A set is deleted when no tool of its tenant uses it and its record was not written for `RETENTION`; the builder writes the record
+again when it hands out the set. The answer to a request is deleted after a day.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from hibernaut.schemas.tools.tool import StoredTool
 from hibernaut.store.table import blob_keys, keys
 from hibernaut.store.table.bodies.codec import Codec
 
-KEPT = timedelta(days=30)
+RETENTION = timedelta(days=30)
 """The time for which a set that no tool uses is retained: far longer than a tool takes to be saved with it."""
 ANSWERED = timedelta(days=1)
 AT_ONCE = 100
@@ -41,12 +41,12 @@ class PackageBlobs:
         for entry in entries:
             tenant, name = blob_keys.of_package_blob(entry.key)
             digest, _, kind = name.partition(".")
-            if kind == "json" and entry.at < now - KEPT:
+            if kind == "json" and entry.at < now - RETENTION:
                 if tenant not in used_digests:
                     used_digests[tenant] = self._used(tenant)
                 if digest not in used_digests[tenant]:
                     found += [entry.key, blob_keys.package_blob(tenant, f"{digest}.zip")]
-            elif (kind == "zip" and entry.at < now - KEPT and not self._recorded(tenant, digest)) or (
+            elif (kind == "zip" and entry.at < now - RETENTION and not self._recorded(tenant, digest)) or (
                 not kind and entry.at < now - ANSWERED
             ):
                 found.append(entry.key)

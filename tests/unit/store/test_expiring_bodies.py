@@ -44,7 +44,7 @@ def expiring(all_stores: Stores) -> dict[str, Change]:
     parties = ("server_url", "resource", "issuer", "token_endpoint", "client_id", "client_method", "callback")
     flow = {"id": "flow-1", "sealed": BIG, "expires_at": NOW + oauth_flows.LIFE, **dict.fromkeys(parties, "x")}
     block = StoredBlock(id="block-1", label="l", value=BIG, limit=200_000, created_at=NOW, updated_at=NOW)
-    ttl = int((NOW + template_migration.KEPT).timestamp())
+    ttl = int((NOW + template_migration.RETENTION).timestamp())
     return {
         "journal": stores.runs.put_journal(run.id, Journal(mark="m", stamp=stamp, text=BIG, calls=[]), NOW),
         "claim": stores.runs.put_claim(RunState(run), claim, "t", NOW),

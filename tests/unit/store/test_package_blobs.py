@@ -12,14 +12,14 @@ from hibernaut.adapters.table.sqlite import SqliteTable
 from hibernaut.schemas.tools.package_set import PackageSet
 from hibernaut.schemas.tools.tool import StoredTool
 from hibernaut.store.blob_collector import ROUND
-from hibernaut.store.package_blobs import ANSWERED, KEPT
+from hibernaut.store.package_blobs import ANSWERED, RETENTION
 from hibernaut.store.stores import Stores
 from hibernaut.store.table.blob_keys import package_blob
 from tests.support.blobs import MemoryBlobs
 from tests.support.clocks import ManualClock
 
 USED, UNUSED = "a" * 64, "b" * 64
-LATE = max(KEPT, ROUND) + timedelta(hours=1)
+LATE = max(RETENTION, ROUND) + timedelta(hours=1)
 
 
 @pytest.fixture

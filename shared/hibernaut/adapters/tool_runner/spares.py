@@ -89,7 +89,7 @@ class Spare:
         self._changed = threading.Condition()
         self._waiting: Launched | None = None
         self._imports: tuple[str, ...] = ()
-        self._wanted: tuple[str, ...] | None = None
+        self._next_imports: tuple[str, ...] | None = None
         self._until = 0.0
         self._thread: threading.Thread | None = None
         self._closed = False
@@ -99,7 +99,7 @@ class Spare:
         with self._changed:
             taken, self._waiting = self._waiting, None
             if not self._closed:
-                self._wanted, self._until = imports, time.monotonic() + self._idle
+                self._next_imports, self._until = imports, time.monotonic() + self._idle
                 if self._thread is None:
                     self._thread = threading.Thread(target=self._keep, name="tool-spare", daemon=True)
                     self._thread.start()
@@ -125,8 +125,8 @@ class Spare:
     def _keep(self) -> None:
         while True:
             with self._changed:
-                self._changed.wait_for(lambda: self._closed or self._wanted is not None, self._left())
-                imports, self._wanted = self._wanted, None
+                self._changed.wait_for(lambda: self._closed or self._next_imports is not None, self._left())
+                imports, self._next_imports = self._next_imports, None
                 if self._waiting is not None and imports == self._imports and not self._closed:
                     continue  # of two calls at once one has started it
                 old, self._waiting = self._waiting, None

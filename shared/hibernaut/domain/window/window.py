@@ -15,7 +15,7 @@ from hibernaut.schemas.messages.message import Message
 
 FULL = 0.9
 """The share of the context window above which the window is compacted (RT 6.1)."""
-KEPT = 0.6
+REMAINING = 0.6
 """The share of the context window that remains when whole turns are dropped."""
 LEAST, MOST = 0.8, 3.0
 """The range within which the ratio of the provider's token count to ours is believed."""
@@ -98,7 +98,7 @@ def threshold(context_window: int) -> int:
 
 def goal(context_window: int) -> int:
     """The size in tokens to which whole turns are dropped, for a model with this context window."""
-    return int(KEPT * context_window)
+    return int(REMAINING * context_window)
 
 
 def is_input(row: Message) -> bool:

@@ -100,13 +100,13 @@ def line_of(message: JsonObject, paint: Paint, agent: str = "") -> str:
     if message.get("is_err") or message.get("status") == "error":
         colour = RED
     text = one_line(_text(message), LONGEST)
-    who = f" {harmless(str(message['name']))}:" if message.get("name") and kind == "assistant" else ""
+    sender = f" {harmless(str(message['name']))}:" if message.get("name") and kind == "assistant" else ""
     at = (
         f"{paint(str(message['date'])[:19], DIM)} {harmless(agent):<12} "
         if agent
         else f"{paint(str(message['date'])[:19], DIM)} "
     )
-    return f"{at}{kind:<17}{who} {paint(text, colour) if colour else text}"
+    return f"{at}{kind:<17}{sender} {paint(text, colour) if colour else text}"
 
 
 def _text(message: JsonObject) -> str:

@@ -71,7 +71,7 @@ class Authentication:
         self._lock = threading.Lock()
         self._answers: OrderedDict[str, _Answer] = OrderedDict()
         self._no_keys_at: float | None = None
-        self._noted: OrderedDict[str, float] = OrderedDict()
+        self._last_used_at: OrderedDict[str, float] = OrderedDict()
 
     def remembered(self, presented: str | None) -> Principal | None:
         """The principal, if it follows from memory alone; None: call `authenticate`. Raises: Unauthenticated."""
@@ -126,7 +126,7 @@ class Authentication:
 
     def use_is_due(self, principal: Principal) -> bool:
         """Whether `note_use` would write."""
-        last = self._noted.get(principal.digest)
+        last = self._last_used_at.get(principal.digest)
         return bool(principal.digest) and (last is None or self._clock.monotonic() - last >= USE_EVERY.total_seconds())
 
     def note_use(self, principal: Principal) -> None:
@@ -136,10 +136,10 @@ class Authentication:
         with self._lock:
             if not self.use_is_due(principal):
                 return
-            self._noted[principal.digest] = self._clock.monotonic()
-            self._noted.move_to_end(principal.digest)
-            while len(self._noted) > MOST_REMEMBERED:
-                self._noted.popitem(last=False)
+            self._last_used_at[principal.digest] = self._clock.monotonic()
+            self._last_used_at.move_to_end(principal.digest)
+            while len(self._last_used_at) > MOST_REMEMBERED:
+                self._last_used_at.popitem(last=False)
         try:
             self._stores.writer.write(self._stores.api_keys.used(principal.digest, self._clock.now(), USE_EVERY))
         except ConditionFailed:

@@ -92,7 +92,7 @@ class Runs:
         if query.active:
             open_page = filtered_page(
                 self._runs.walk_open(span, first=first, descending=descending),
-                lambda state: _is_wanted(state.run, query),
+                lambda state: _passes_open(state.run, query),
                 limit=page_query.limit or MOST_READ,
                 most=MOST_READ,
                 cursor="before" if backwards else "after",
@@ -101,7 +101,7 @@ class Runs:
             runs = [state.run.wire() for state in open_page.rows]
             return FilteredPage(runs[::-1] if backwards else runs, open_page.rest)
         found = filtered_page(
-            self._runs.walk(self._whose(query), span, first=first, descending=descending),
+            self._runs.walk(self._agents_searched(query), span, first=first, descending=descending),
             lambda row: _passes(row, query),
             limit=page_query.limit or MOST_READ,
             most=MOST_READ,
@@ -214,7 +214,7 @@ class Runs:
             raise NotFound(f"Run with id {run_id} not found.")
         return state
 
-    def _whose(self, query: RunQuery) -> Sequence[str]:
+    def _agents_searched(self, query: RunQuery) -> Sequence[str]:
         """The agents whose runs are searched; empty means all agents. For a conversation, this is its agent."""
         conversation_id = query.conversation_id or ""
         head = self._conversations.head(conversation_id) if not query.agent_ids and is_id(conversation_id, "conv") else None
@@ -243,7 +243,7 @@ def _passes(row: Item, query: RunQuery) -> bool:
     )
 
 
-def _is_wanted(run: StoredRun, query: RunQuery) -> bool:
+def _passes_open(run: StoredRun, query: RunQuery) -> bool:
     """The filter of open runs."""
     return (
         (not query.agent_ids or run.agent_id in query.agent_ids)

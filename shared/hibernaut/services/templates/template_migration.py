@@ -6,7 +6,7 @@ for `AT_ONCE` agents and by the sweep for the others. Steps in their order:
 1. the prototypes of the version are made (`template_prototypes`), and their ids stored;
 2. each agent, in the order of ids, changes after its prototype; before it, the blocks that it has are stored, so that a repeated
    step deletes the same ones of them;
-3. the prototypes are deleted, and the migration leaves the index DUE. Its record remains for `KEPT`.
+3. the prototypes are deleted, and the migration leaves the index DUE. Its record remains for `RETENTION`.
 
 Each write of the record has the condition that it is as this worker read it, so an overtaken worker writes no further record. An
 agent that cannot be changed is counted and reported, and does not stop the others. A later migration replaces an earlier one.
@@ -40,7 +40,7 @@ MOST_ATTEMPTS = 50
 """Attempts without an agent migrated after which a migration is given up."""
 MOST_FAULTS = 20
 """The largest number of agents whose faults are reported."""
-KEPT = timedelta(days=7)
+RETENTION = timedelta(days=7)
 """The retention of the record of a migration that is over."""
 logger = logging.getLogger(__name__)
 
@@ -73,8 +73,8 @@ class TemplateMigration:
     def status(self, template: StoredTemplate) -> StoredMigration:
         """The newest migration of a template. Raises: NotFound."""
         found = self._store.migration(template.id)
-        if found is None or (found.over_at is not None and found.over_at + KEPT <= self._records.clock.now()):
-            raise NotFound(f"Template '{template.name}' has had no migration in the last {KEPT.days} days.")
+        if found is None or (found.over_at is not None and found.over_at + RETENTION <= self._records.clock.now()):
+            raise NotFound(f"Template '{template.name}' has had no migration in the last {RETENTION.days} days.")
         return found
 
     def first(self, template: StoredTemplate) -> StoredMigration:
@@ -182,7 +182,7 @@ class TemplateMigration:
         token, after = self._records.ids.token(), job.model_copy(update=changes)
         is_over = after.over_at is not None
         due = None if is_over else due_ms or self._due_ms()
-        ttl = int((self._records.clock.now() + KEPT).timestamp()) if is_over else None
+        ttl = int((self._records.clock.now() + RETENTION).timestamp()) if is_over else None
         self._records.writer.write(self._store.put_migration(job, after, due, token, ttl=ttl), token=token)
         return after.model_copy(update={"version": job.version + 1})
 

@@ -188,7 +188,7 @@ class WindowReduction:
         """The window without its oldest whole turns, with no summary. As few turns as necessary are dropped; if an earlier
         compaction was not enough for the provider, all that can be dropped are. None if nothing can be dropped.
         """
-        goal = window_input.measures.share(window.KEPT)
+        goal = window_input.measures.share(window.REMAINING)
         if window_input.again > 1 and window_input.trigger == "context_window_exceeded":
             goal = 0
         remaining = window.drop_oldest_turns(window_input.messages, goal, window_input.run_id)

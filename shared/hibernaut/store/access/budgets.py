@@ -29,7 +29,7 @@ FRESH_SECONDS = 5.0
 """Seconds for which a record that was read is used again."""
 MOST_REMEMBERED = 4096
 """The largest number of remembered records in a process; the oldest is forgotten."""
-KEPT = timedelta(days=7)
+RETENTION = timedelta(days=7)
 """The time for which the counters of a month are retained after its end."""
 MARK_LIFE = timedelta(hours=1)
 """The time to live of the mark of a call without a run: much longer than its write is repeated."""
@@ -174,7 +174,7 @@ class BudgetStore:
             "unpriced": spending.unpriced,
         }
         increments = {f"{name}{day}": figure for name, figure in figures.items() if figure for day in ("", window.day)}
-        ttl = int((window.month_ends + KEPT).timestamp())
+        ttl = int((window.month_ends + RETENTION).timestamp())
         shard = budget_keys.shard_of(run_id)
         return [
             Update(budget_keys.used(self._tenant, subject, shard, window.month), set={"ttl": ttl}, add=increments)
@@ -193,7 +193,7 @@ class BudgetStore:
     def mark_reported(self, subject: str, mark: str, now: datetime) -> Update:
         """The change that records a crossing as reported. It fails if another process has reported it."""
         window = BudgetWindow.at(now)
-        ttl = int((window.month_ends + KEPT).timestamp())
+        ttl = int((window.month_ends + RETENTION).timestamp())
         return Update(
             budget_keys.used(self._tenant, subject, 0, window.month),
             set={mark: True, "ttl": ttl},

@@ -14,7 +14,7 @@ from hibernaut.store.table.remembered_record import Remembered, RememberedRecord
 from hibernaut.store.table.tenant_table import TenantTable
 from hibernaut.store.table.writer import Writer
 
-KEPT = timedelta(days=1)
+RETENTION = timedelta(days=1)
 """The time for which a counter is retained after its window."""
 TRIES = 10
 """The largest number of attempts to count a call that others overtake."""
@@ -64,7 +64,7 @@ class CallRateStore:
         `counter`: the policy, the tool and the subject. `call`: the identification of the call.
         """
         begins, ends = window_of(rate, now)
-        key, ttl = tool_policy_keys.rate(self._tenant, counter, begins), ends + int(KEPT.total_seconds())
+        key, ttl = tool_policy_keys.rate(self._tenant, counter, begins), ends + int(RETENTION.total_seconds())
         place = tool_policy_keys.counted_call(self._tenant, call)
         mark = Put({"pk": place.pk, "sk": place.sk, "wt": token, "ttl": ttl}, ABSENT)
         further = Update(key, add={"n": 1}, set={"ttl": ttl}, when=(Term("n", Op.LT, rate.calls),))

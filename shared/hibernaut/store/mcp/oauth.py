@@ -13,7 +13,7 @@ from hibernaut.store.mcp.oauth_keys import oauth_flow, oauth_grant
 from hibernaut.store.table.bodies.codec import Codec, freed
 from hibernaut.store.table.tenant_table import TenantTable
 
-KEPT = timedelta(hours=1)
+RETENTION = timedelta(hours=1)
 """The time for which a flow can be read after its end, by waiting clients."""
 
 
@@ -35,7 +35,7 @@ class OAuthStore:
     def begin(self, flow: StoredOAuthFlow, token: str) -> Put:
         """The change that creates a flow."""
         key = oauth_flow(self._tenant, flow.id)
-        ttl = _seconds(flow.expires_at + KEPT)
+        ttl = _seconds(flow.expires_at + RETENTION)
         return Put(self._codec.item(key, flow, version=flow.version, ttl=ttl, wt=token), ABSENT)
 
     def move(self, before: StoredOAuthFlow, after: StoredOAuthFlow, token: str) -> Update:

@@ -22,7 +22,7 @@ from hibernaut.store.table.lists.row_lists import RowList
 from hibernaut.store.table.lost_records import readable
 from hibernaut.store.table.tenant_table import TenantTable
 
-KEPT = timedelta(days=30)
+RETENTION = timedelta(days=30)
 """The time for which a schedule that is over is retained, with its outcomes."""
 LOST_MS = 120_000
 """Milliseconds after its time at which an occurrence that a scheduler outside should have fired counts as lost, and the sweep
@@ -98,7 +98,7 @@ class ScheduleStore:
         key = schedule_keys.schedule(self._tenant, after.record.id)
         updated = replace(after, version=before.version + 1)
         body = {} if after.record is before.record else self._codec.body(key, after.record)
-        ends = {"ttl": int((now + KEPT).timestamp())} if updated.over else {}
+        ends = {"ttl": int((now + RETENTION).timestamp())} if updated.over else {}
         cleared = [name for name in ("due_pk", "due_sk", "next", "ttl") if name not in {*self._attributes(updated), *ends}]
         attributes: dict[str, Value] = {**body, **self._attributes(updated), **ends, "wt": token}
         freed_blob = freed(key, before.record) if body else ""
