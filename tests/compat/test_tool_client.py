@@ -32,6 +32,7 @@ def ask(other: str) -> dict:
     return {
         "own name": said(lambda: client.agents.retrieve(own).name),
         "own passage": said(lambda: client.agents.passages.create(own, text="Likes tea.")[0].text),
+        "a read-only block": said(lambda: client.agents.blocks.update("rules", agent_id=own, value="None.")),
         "another agent": said(lambda: client.agents.retrieve(other).name),
         "an approval": said(lambda: client.agents.messages.create(own, messages=[approval])),
         "keys": said(lambda: client.get("/v1/api-keys", cast_to=object)),
@@ -45,7 +46,8 @@ def told(client: Letta, new_agent: Make, said: Said, profile: str) -> dict[str, 
     if profile == "embedded":
         pytest.skip("the server of these tests has no door for tools")
     tool, other = client.tools.create(source_code=SOURCE), new_agent(name="other")
-    agent = new_agent(name="asks", tool_ids=[tool.id])
+    rules = {"label": "rules", "value": "Be kind.", "read_only": True}
+    agent = new_agent(name="asks", tool_ids=[tool.id], memory_blocks=[rules])
     said.next(calls(("ask", {"other": other.id})), {"content": "Asked."})
     reply = client.agents.messages.create(agent.id, input="Ask.")
     (returned,) = (each for each in reply.messages if each.message_type == "tool_return_message")
@@ -55,6 +57,6 @@ def told(client: Letta, new_agent: Make, said: Said, profile: str) -> dict[str, 
 
 def test_a_tool_reaches_its_agent_and_nothing_else(told: dict[str, Any]) -> None:
     expected = {"own name": "asks", "own passage": "Likes tea."}
-    refused = dict.fromkeys(("another agent", "an approval", "keys", "another tool"), 403)
+    refused = dict.fromkeys(("a read-only block", "another agent", "an approval", "keys", "another tool"), 403)
     assert told["by request"] == expected | refused
     assert [text in told["in a run"] for text in ("Likes tea.", "asks", "403")] == [True] * 3

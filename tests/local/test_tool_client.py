@@ -24,6 +24,7 @@ def ask(other: str, port: int) -> dict:
     import json, os, urllib.error, urllib.request
 
     own = os.environ["LETTA_AGENT_ID"]
+    locked = client.agents.blocks.retrieve("rules", agent_id=own).id
     approval = {"type": "approval", "approvals": [{"type": "approval", "tool_call_id": "call-1", "approve": True}]}
 
     def said(work):
@@ -39,6 +40,9 @@ def ask(other: str, port: int) -> dict:
     return {
         "own name": said(lambda: client.agents.retrieve(own).name),
         "own block": said(lambda: client.agents.blocks.update("human", agent_id=own, value="Likes tea.").value),
+        "a read-only block": said(lambda: client.agents.blocks.update("rules", agent_id=own, value="None.")),
+        "a read-only block by its id": said(lambda: client.blocks.update(locked, value="None.")),
+        "an end of read-only": said(lambda: client.blocks.update(locked, read_only=False)),
         "secrets": said(lambda: json.dumps(client.agents.retrieve(own, include=["agent.secrets"]).model_dump(mode="json"))),
         "another agent": said(lambda: client.agents.retrieve(other).name),
         "all agents": said(lambda: len(client.agents.list().items)),
@@ -61,15 +65,22 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
     with serving(folder) as (_, url, printed):
         letta = Letta(base_url=url)
         tool = letta.tools.create(source_code=TOOL)
-        agent = letta.agents.create(
-            name="asks", memory_blocks=[{"label": "human", "value": ""}], tool_ids=[tool.id], secrets={"PIN": "planted-secret"}
-        )
+        blocks: list[Any] = [{"label": "human", "value": ""}, {"label": "rules", "value": "Be kind.", "read_only": True}]
+        agent = letta.agents.create(name="asks", memory_blocks=blocks, tool_ids=[tool.id], secrets={"PIN": "planted-secret"})
         other = letta.agents.create(name="other")
         result = letta.agents.tools.run("ask", agent_id=agent.id, args={"other": other.id, "port": int(url.rsplit(":", 1)[1])})
         assert result.status == "success", result
         answers = dict(result.func_return)  # type: ignore[call-overload]
         late = Letta(base_url=url, api_key=answers["token"]).agents.retrieve(other.id).name
-        yield {**answers, "printed": printed, "the machine's own caller": late}
+        rules = letta.agents.blocks.retrieve("rules", agent_id=agent.id)
+        person = letta.agents.blocks.update("rules", agent_id=agent.id, value="Be brief.").value
+        yield {
+            **answers,
+            "printed": printed,
+            "the machine's own caller": late,
+            "rules after": (rules.value, rules.read_only),
+            "a person's edit": person,
+        }
 
 
 def test_a_tool_has_a_client_of_its_agent(told: dict[str, Any]) -> None:
@@ -79,6 +90,13 @@ def test_a_tool_has_a_client_of_its_agent(told: dict[str, Any]) -> None:
 @pytest.mark.parametrize("asked", ["another agent", "all agents", "an approval", "a rule", "another tool", "keys", "webhooks"])
 def test_its_token_permits_nothing_else(told: dict[str, Any], asked: str) -> None:
     assert told[asked] == 403
+
+
+@pytest.mark.parametrize("asked", ["a read-only block", "a read-only block by its id", "an end of read-only"])
+def test_it_changes_no_block_that_is_read_only_for_its_agent(told: dict[str, Any], asked: str) -> None:
+    assert told[asked] == 403
+    assert told["rules after"] == ("Be kind.", True)
+    assert told["a person's edit"] == "Be brief."
 
 
 def test_it_reads_no_secrets(told: dict[str, Any]) -> None:

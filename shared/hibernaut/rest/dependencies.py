@@ -141,7 +141,8 @@ class Caller:
     V1 API, API 1.4). `writes_back`: a client that reads the lists of an agent without `include`, and writes them back.
 
     `reads_secrets`: whether replies may contain the values of secrets. With keys, the key needs the scope admin; without keys,
-    the caller must be on the server's own machine. `key_id`: the API key, if the server has keys.
+    the caller must be on the server's own machine. `key_id`: the API key, if the server has keys. `of_tool`: the caller is a
+    running tool.
     """
 
     tenant: str
@@ -150,6 +151,7 @@ class Caller:
     writes_back: bool = False
     reads_secrets: bool = False
     key_id: str | None = None
+    of_tool: bool = False
 
 
 async def pools(request: Request) -> ThreadPools:
@@ -175,6 +177,7 @@ async def caller(request: Request) -> Caller:
         writes_back=request.headers.get("x-letta-source") == LETTA_CODE,
         reads_secrets=_on_this_machine(request) if principal.key_id is None else principal.scope is Scope.ADMIN,
         key_id=principal.key_id,
+        of_tool=principal.of_tool,
     )
 
 

@@ -14,7 +14,7 @@ from hibernaut.domain.wire.listing import Page
 from hibernaut.ports.storage.table import Change, Item
 from hibernaut.schemas.agents.agent import StoredAgent
 from hibernaut.schemas.base import JsonObject
-from hibernaut.schemas.errors import Conflict
+from hibernaut.schemas.errors import Conflict, Forbidden
 from hibernaut.schemas.events.facts import MOST_AGENT_IDS, MemoryChanged
 from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.memory.block import BlockUpdate, CreateBlock, StoredBlock
@@ -157,17 +157,23 @@ class Blocks:
         user: str | None = None,
         agent_id: str | None = None,
         key_id: str | None = None,
+        of_tool: bool = False,
     ) -> StoredBlock:
         """Apply the fields that are not null. `agent_id`: the agent whose route was used. `key_id`: the caller's API key.
+        `of_tool`: a running tool asks; what is read-only for its agent is so for the tool.
 
         Raises: NotFound, Conflict if an agent has another block with the new label; VersionConflict if the block's version is not
-        the `current_version` of the request.
+        the `current_version` of the request; Forbidden if a tool may not change the block.
         """
         changes = set_fields(request)
         if not changes:
             return self._records.block(block_id)
 
         def decide(block: StoredBlock) -> JsonObject:
+            if of_tool and block.read_only:
+                raise Forbidden(
+                    f"FORBIDDEN: Block {block.id} is read-only, for its agents and for their tools. A key of a person changes it."
+                )
             check_version(block, request.current_version)
             return changes
 

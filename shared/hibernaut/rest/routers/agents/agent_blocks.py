@@ -48,4 +48,7 @@ def update_agent_block(
 ) -> Response:
     """Change the agent's block with this label."""
     block = services.agents.block(agent_id, block_label)
-    return reply(services.blocks.update(block.id, request, user=caller.user_id, agent_id=agent_id, key_id=caller.key_id).wire())
+    changed = services.blocks.update(
+        block.id, request, user=caller.user_id, agent_id=agent_id, key_id=caller.key_id, of_tool=caller.of_tool
+    )
+    return reply(changed.wire())

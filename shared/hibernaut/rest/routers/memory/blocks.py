@@ -42,7 +42,8 @@ def retrieve_block(services: TheServices, block_id: BlockId) -> Response:
 @router.patch("/{block_id}", response_model=Block)
 def update_block(services: TheServices, caller: TheCaller, block_id: BlockId, request: BlockUpdate) -> Response:
     """Change the fields that the request sets. A null changes nothing."""
-    return reply(services.blocks.update(block_id, request, user=caller.user_id, key_id=caller.key_id).wire())
+    changed = services.blocks.update(block_id, request, user=caller.user_id, key_id=caller.key_id, of_tool=caller.of_tool)
+    return reply(changed.wire())
 
 
 @router.delete("/{block_id}")
