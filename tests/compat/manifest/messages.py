@@ -196,6 +196,12 @@ ROWS = (
         "`callback_url` is called once at the end of the run, and the run stores the outcome; only http and https (else 400).",
     ),
     diverging(
+        "messages.async.callback.shown",
+        "API 4.8",
+        "Runs, jobs and batches show their `callback_url` without user, password and fragment, and its query without values: `https://host/x?token=***`. The whole address is called.",
+        "V1 shows all of it to whoever may read the run.",
+    ),
+    diverging(
         "messages.async.client_tools",
         "API 5.4",
         "`client_tools` have effect here too: the run ends with `requires_approval`, and any later request may answer.",

@@ -8,6 +8,7 @@ from pydantic import Field
 
 from hibernaut.schemas.base import JsonObject, Moment, Schema
 from hibernaut.schemas.ids import AgentId
+from hibernaut.schemas.runs.callback_address import shown_callback
 from hibernaut.schemas.runs.job import Job, JobStatus
 from hibernaut.schemas.runs.send import LettaRequest
 from hibernaut.schemas.stored import Stored
@@ -75,7 +76,7 @@ class StoredBatch(Stored):
         return list(dict.fromkeys(item.run_id for item in self.items if item.run_id is not None))
 
     def job(self, status: JobStatus) -> Job:
-        """The wire form with this status."""
+        """The wire form with this status. Its `callback_url` lacks what may be secret."""
         refused = {str(place): item.refusal for place, item in enumerate(self.items) if item.refusal is not None}
         about: JsonObject = {"job_type": "batch_messages", "requests": len(self.items), "run_ids": self.run_ids}
         return Job(
@@ -87,7 +88,7 @@ class StoredBatch(Stored):
             completed_at=self.completed_at,
             metadata=about | ({"refused": refused} if refused else {}),
             background=True,
-            callback_url=self.callback_url,
+            callback_url=shown_callback(self.callback_url),
             callback_sent_at=self.callback_sent_at,
             callback_status_code=self.callback_status_code,
             callback_error=self.callback_error,

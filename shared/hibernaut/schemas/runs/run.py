@@ -9,6 +9,7 @@ from hibernaut.schemas.aws_use import AwsUse
 from hibernaut.schemas.base import JsonObject, Moment, Schema
 from hibernaut.schemas.messages.message import Message
 from hibernaut.schemas.runs.approval import Resolution
+from hibernaut.schemas.runs.callback_address import shown_callback
 from hibernaut.schemas.runs.send import ClientSkill, ClientTool, RequestConfig
 from hibernaut.schemas.stop import RunStatus, StopReason
 from hibernaut.schemas.stored import Stored
@@ -127,7 +128,9 @@ class StoredRun(Stored, Run):
     cancelled_step: int | None = None
 
     def wire(self) -> Run:
-        return Run.model_construct(**{name: getattr(self, name) for name in Run.model_fields})
+        """The wire form. Its `callback_url` lacks what may be secret."""
+        shown = {name: getattr(self, name) for name in Run.model_fields}
+        return Run.model_construct(**{**shown, "callback_url": shown_callback(self.callback_url)})
 
 
 class TakeUp(Schema):

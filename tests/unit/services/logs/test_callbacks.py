@@ -188,3 +188,17 @@ def test_a_run_that_nobody_wants_to_hear_of_is_not_due_after_its_end(tmp_path: P
     world.send(agent_id, "hello")
     assert heard.posts == []
     assert not is_due(world)
+
+
+def test_the_whole_address_is_called_and_no_log_has_it(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    heard, secret = Heard(WebFailure("no connection")), "https://user:planted-word@example.test/done?token=planted-word"
+    world, agent_id = opened(tmp_path, heard)
+    body = LettaAsyncRequest(input="hello", callback_url=secret)
+    request = SendRequest(agent_id, body, "send_message_async", world.ids.token(), background=True, callback_url=secret)
+    with caplog.at_level("DEBUG"):
+        run_id = world.sending.accept(request).run_id
+        assert world.advance(run_id) == "finished"
+    assert [url for url, _, _ in heard.posts] == [secret]
+    assert world.run(run_id).run.wire().callback_url == "https://example.test/done?token=***"
+    assert "callback sent" in caplog.text
+    assert "planted-word" not in caplog.text + str([vars(each) for each in caplog.records])

@@ -32,9 +32,11 @@ class Heard:
 
     answers: int | WebFailure = 204
     posts: list[JsonObject] = field(default_factory=list)
+    urls: list[str] = field(default_factory=list)
 
     def post(self, url: str, body: JsonObject, *, seconds: float) -> int:  # noqa: ARG002  as the port
         self.posts.append(body)
+        self.urls.append(url)
         if isinstance(self.answers, WebFailure):
             raise self.answers
         return self.answers
@@ -186,6 +188,16 @@ def test_the_end_of_a_batch_is_told_once(tmp_path: Path, answer: int | WebFailur
     assert [(post["job_id"], post["status"]) for post in heard.posts] == [(job.id, "completed")]
     assert (done.callback_status_code, done.callback_error) == ((204, None) if answer == 204 else (None, "refused"))
     assert not world.all_stores.due.all()
+
+
+def test_a_batch_shows_whom_it_calls_without_what_may_be_secret(tmp_path: Path) -> None:
+    heard, secret = Heard(204), "https://user:planted-word@example.test/done?token=planted-word"
+    world = World(data(tmp_path), web=heard)
+    job = batches(world).create(wanted([world.make_agent()], callback_url=secret))
+    done = finished(world, job)
+    assert heard.urls == [secret]
+    (listed,) = batches(world).list(Page())
+    assert {each.callback_url for each in (job, done, listed)} == {"https://example.test/done?token=***"}
 
 
 def test_what_cannot_be_sent_is_refused_before_anything_is_stored(tmp_path: Path) -> None:
