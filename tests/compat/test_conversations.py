@@ -337,3 +337,17 @@ def test_what_is_under_way_can_be_cancelled(client: Letta, new_agent: Make, said
     assert texts(client, made) == ["Hello"]
     with pytest.raises(APIStatusError):
         client.conversations.cancel(made)
+
+
+@pytest.mark.manifest("conversations.settings.limit")
+def test_settings_without_a_limit_on_replies_show_none(http: httpx.Client, new_agent: Make) -> None:
+    given = {"provider_type": "openai", "temperature": 0.1}
+    path = "/v1/conversations/"
+    made = http.post(path, params={"agent_id": new_agent().id}, json={"model_settings": given}).json()
+    written_back = http.patch(path + made["id"], json={"model_settings": made["model_settings"]}).json()
+    read = http.get(path + made["id"]).json()
+    for shown in (made, written_back, read):
+        assert "max_output_tokens" not in shown["model_settings"]
+        assert shown["model_settings"] | given == shown["model_settings"]
+    limited = http.patch(path + made["id"], json={"model_settings": given | {"max_output_tokens": 4096}}).json()
+    assert limited["model_settings"]["max_output_tokens"] == 4096

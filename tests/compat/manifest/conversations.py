@@ -35,6 +35,12 @@ ROWS = (
         "The request's `override_model` takes precedence over the conversation's `model` and `model_settings`, and "
         "those over the agent's.",
     ),
+    diverging(
+        "conversations.settings.limit",
+        "API 4.12",
+        "`model_settings` without `max_output_tokens` leave the model's limit on replies, and are shown without one.",
+        "V1 shows 4,096 and limits replies to it.",
+    ),
     done("conversations.retrieve", "API 2.16", "Returns a conversation.", "GET /v1/conversations/{conversation_id}"),
     done("conversations.update", "API 2.16", "Updates the fields of the body.", "PATCH /v1/conversations/{conversation_id}"),
     diverging(

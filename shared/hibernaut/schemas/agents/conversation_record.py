@@ -31,6 +31,14 @@ class _Fields(Schema):
     created_by_id: str | None = None
     last_updated_by_id: str | None = None
 
+    @field_serializer("model_settings", mode="wrap")
+    def _as_given(self, settings: ModelSettings | None, serialize: SerializerFunctionWrapHandler) -> JsonObject | None:
+        """The settings without a limit on the reply that nobody gave: read or written back, the default would count as given."""
+        stored: JsonObject | None = serialize(settings)
+        if settings is None or stored is None or "max_output_tokens" in settings.model_fields_set:
+            return stored
+        return {name: value for name, value in stored.items() if name != "max_output_tokens"}
+
 
 class Conversation(_Fields):
     """The wire form. Unlike V1, it always has the current ids in context."""
@@ -48,14 +56,6 @@ class StoredConversation(Stored, _Fields):
 
     isolated: dict[str, str] = Field(default_factory=dict)
     version: int = 1
-
-    @field_serializer("model_settings", mode="wrap")
-    def _as_given(self, settings: ModelSettings | None, serialize: SerializerFunctionWrapHandler) -> JsonObject | None:
-        """The settings without a limit on the reply that nobody gave: read again, the default would count as given."""
-        stored: JsonObject | None = serialize(settings)
-        if settings is None or stored is None or "max_output_tokens" in settings.model_fields_set:
-            return stored
-        return {name: value for name, value in stored.items() if name != "max_output_tokens"}
 
     @property
     def isolated_block_ids(self) -> list[str]:
