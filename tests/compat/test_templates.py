@@ -115,6 +115,12 @@ def test_agents_are_migrated_to_a_saved_version(client: Letta, http: httpx.Clien
     assert http.get("/v1/agents/count", params={"show_hidden_agents": True}).json() == before, "no prototype stays"
 
 
+def listed(http: httpx.Client, query: str) -> tuple[list[str], bool]:
+    """The names of a page of the list, and whether more follow."""
+    page = http.get(f"/v1/templates?{query}").json()
+    return [template["name"] for template in page["templates"]], page["has_next_page"]
+
+
 @pytest.mark.manifest("templates.list", "templates.retrieve")
 @pytest.mark.deployed
 def test_templates_are_listed_and_say_what_they_ask_for(client: Letta, http: httpx.Client, new_agent: Make) -> None:
@@ -122,8 +128,13 @@ def test_templates_are_listed_and_say_what_they_ask_for(client: Letta, http: htt
     names = ["listed-a", "listed-b", "listed-c"]
     for name in reversed(names):
         client.templates.create(type="agent", agent_id=agent.id, name=name)
-    assert [one["name"] for one in http.get("/v1/templates?after=listed&limit=3").json()] == names
-    assert [one["name"] for one in http.get("/v1/templates?after=listed-a&limit=1").json()] == ["listed-b"]
+    assert listed(http, "search=listed-&limit=3") == (names, False)
+    assert listed(http, "after=listed-a&limit=1") == (["listed-b"], True)
+    assert listed(http, "after=listed&offset=1&limit=1") == (["listed-b"], True)
+    assert listed(http, "search=listed-&offset=2&limit=1") == (["listed-c"], False)
+    assert listed(http, "search=STED-&limit=2") == (["listed-a", "listed-b"], True)
+    assert listed(http, "search=sted&exact=true") == ([], False)
+    assert listed(http, "name=listed-b") == listed(http, "search=listed-b&exact=true") == (["listed-b"], False)
     document = http.get(
         f"/v1/agents/{new_agent(memory_blocks=[{'label': 'human', 'value': '{{a}} {{b}} {{a}}'}]).id}/export"
     ).json()
@@ -133,6 +144,8 @@ def test_templates_are_listed_and_say_what_they_ask_for(client: Letta, http: htt
     assert found["agents"] == [agent.name]
     assert http.get("/v1/templates/listed-b:current").json()["variables"] == ["a", "b"]
     client.templates.delete("listed-b")
-    assert [one["name"] for one in http.get("/v1/templates?after=listed&limit=2").json()] == ["listed-a", "listed-c"]
+    assert listed(http, "after=listed&search=listed-&limit=2") == (["listed-a", "listed-c"], False)
     assert http.get("/v1/templates/listed-b").status_code == 404
-    assert [http.get(f"/v1/templates?{query}").status_code for query in ("limit=0", "limit=101", "after=%20")] == [422] * 3
+    assert [http.get(f"/v1/templates?{query}").status_code for query in ("limit=0", "limit=101", "after=%20", "offset=-1")] == [
+        422
+    ] * 4

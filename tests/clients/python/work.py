@@ -106,4 +106,12 @@ upload = io.BytesIO(document.encode())
 upload.name = "worker.af"
 imported = client.agents.import_file(file=upload)
 seen["copy"] = client.agents.retrieve(agent_id=imported.agent_ids[0]).name
+
+# Templates: the line 0.1 lists them.
+if OLDEST:
+    for name in ("first", "second"):
+        body = {"type": "agent", "agent_id": agent.id, "name": name}
+        client._client_wrapper.httpx_client.request("v1/templates", method="POST", json=body)
+    pages = [client.templates.list(offset=str(place), limit="1") for place in range(2)]
+    seen["templates"] = [[page.templates[0].name, page.templates[0].latest_version, page.has_next_page] for page in pages]
 print(json.dumps(seen))

@@ -14,8 +14,9 @@ ROWS = (
     diverging(
         "templates.list",
         "API 2.17",
-        "GET /v1/templates lists templates by their names, from the one after `after`, 1 to 100 of them; 50 by default.",
-        "The SDK has no such method, and V1's server has no templates.",
+        "GET /v1/templates returns `templates` by their names, 1 to 100 of them, 50 by default, and `has_next_page`: the form of letta-client 0.1, "
+        "with its `offset`, `limit`, `name`, `search` and `exact`. `after`, a name, continues a list.",
+        "The SDK has no such method since 1.0, and V1's server has no templates. Other filters of letta-client 0.1 are not read: there is one project.",
     ),
     diverging(
         "templates.retrieve",

@@ -132,6 +132,13 @@ class Template(Schema):
     migration: MigrationStatus | None = None
 
 
+class TemplatePage(Schema):
+    """The reply to GET /v1/templates, in the form of letta-client 0.1. `has_next_page`: more templates follow."""
+
+    templates: list[Template]
+    has_next_page: bool
+
+
 class TemplateDetails(Template):
     """A template with what the document of one version asks for. `version`: a number, or `current`. `agents`: the names of its
     agents. `variables`: the names in `{{…}}` in the values of its blocks, in their order.

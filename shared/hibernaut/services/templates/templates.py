@@ -24,6 +24,7 @@ from hibernaut.schemas.agents.template import (
     TemplateDetails,
     TemplateFromAgent,
     TemplateFromFile,
+    TemplatePage,
     TemplateVersion,
     UpdateTemplate,
 )
@@ -58,9 +59,17 @@ class Templates:
         self._factory = factory
         self._migration = migration
 
-    def page(self, *, after: str | None = None, limit: int) -> list[Template]:
-        """Templates in the alphabetical order of their names, after one of them."""
-        return [template.wire() for template in self._store.page(after or "", limit)]
+    def page(
+        self, *, after: str | None = None, offset: int = 0, limit: int, name: str | None = None, part: str = ""
+    ) -> TemplatePage:
+        """Templates in the alphabetical order of their names, after one of them, without the first `offset`. `name`: the one
+        with this name alone; `part`: those whose names contain it.
+        """
+        if name is not None:
+            found = self._store.named(name)
+            return TemplatePage(templates=[found.wire()] if found is not None else [], has_next_page=False)
+        page, more = self._store.page(after or "", skip=offset, limit=limit, part=part)
+        return TemplatePage(templates=[template.wire() for template in page], has_next_page=more)
 
     def details(self, version: str) -> TemplateDetails:
         """A template and the inputs of one of its versions: `name:version`, or `name` for the latest one. Raises: NotFound."""

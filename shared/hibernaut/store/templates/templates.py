@@ -13,6 +13,9 @@ from hibernaut.store.table.bodies.codec import Codec, freed
 from hibernaut.store.table.tenant_table import TenantTable
 from hibernaut.store.templates import template_keys
 
+SEARCHED = 200
+"""Names that a search by a part of them reads at a time."""
+
 
 class TemplateStore:
     """Templates of one tenant. Reads raise StoreUnavailable (`store.table.retries`), and OSError if a blob cannot be read."""
@@ -32,13 +35,22 @@ class TemplateStore:
         item = self._table.get(template_keys.template(self._tenant, template_id))
         return self._read(item) if item else None
 
-    def page(self, after: str, limit: int) -> list[StoredTemplate]:
-        """Templates in the order of their names, after one name. One that is deleted meanwhile is left out."""
-        pk = template_keys.template_name(self._tenant, "").pk
-        rows = self._table.query(pk, after=after or None, limit=limit, names=("template",))
-        template_keys_of_page = [template_keys.template(self._tenant, str(row["template"])) for row in rows]
-        found = self._table.get_many(template_keys_of_page)
-        return [self._read(found[key]) for key in template_keys_of_page if key in found]
+    def page(self, after: str, *, skip: int = 0, limit: int, part: str = "") -> tuple[list[StoredTemplate], bool]:
+        """Templates in the order of their names, after one name, and whether more follow. The first `skip` are passed over.
+        `part`: what the names contain, in any case. One that is deleted meanwhile is left out.
+        """
+        pk, most = template_keys.template_name(self._tenant, "").pk, skip + limit + 1
+        rows: list[Item] = []
+        while len(rows) < most:
+            size = max(most - len(rows), SEARCHED if part else 0)
+            batch = self._table.query(pk, after=after or None, limit=size, names=("template",))
+            rows += [row for row in batch if part.lower() in str(row["sk"]).lower()]
+            if len(batch) < size:
+                break
+            after = str(batch[-1]["sk"])
+        page = [template_keys.template(self._tenant, str(row["template"])) for row in rows[skip : skip + limit]]
+        found = self._table.get_many(page)
+        return [self._read(found[key]) for key in page if key in found], len(rows) >= most
 
     def _read(self, item: Item) -> StoredTemplate:
         template = self._codec.record(StoredTemplate, item)

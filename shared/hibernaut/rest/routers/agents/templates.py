@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Header, Query, Response
+from fastapi import APIRouter, Header, Response
 
 from hibernaut.rest.dependencies import TheCaller, TheServices
-from hibernaut.rest.http.json_responses import created, replies, reply
+from hibernaut.rest.http.json_responses import created, reply
 from hibernaut.rest.lazy_routes import LazyRoute
+from hibernaut.rest.queries.template_queries import TemplateListQuery
 from hibernaut.schemas.agents.template import (
     CreateTemplate,
     CreateTemplateAgents,
@@ -20,18 +21,18 @@ from hibernaut.schemas.agents.template import (
     TemplateDetails,
     TemplateName,
     TemplateOutcome,
+    TemplatePage,
     UpdateTemplate,
 )
 
 router = APIRouter(prefix="/v1/templates", tags=["templates"], route_class=LazyRoute)
 
 
-@router.get("", response_model=list[Template])
-def list_templates(
-    services: TheServices, after: TemplateName | None = None, limit: Annotated[int, Query(ge=1, le=100)] = 50
-) -> Response:
-    """Templates in the alphabetical order of their names. `after`: a name."""
-    return replies(services.templates.page(after=after, limit=limit))
+@router.get("", response_model=TemplatePage)
+def list_templates(services: TheServices, query: TemplateListQuery) -> Response:
+    """Templates in the alphabetical order of their names."""
+    page = services.templates.page(after=query.after, offset=query.offset, limit=query.limit, name=query.named, part=query.search)
+    return reply(page)
 
 
 @router.get("/{template_version}", response_model=TemplateDetails)
