@@ -111,17 +111,17 @@ class AgentForks:
         return block.model_copy(update=changes, deep=True)
 
     def _window(self, row: Message, messages: Sequence[Message]) -> Window:
-        """The window of the source's conversation, if the message is in it: then the fork begins with the same summary and the
-        same rows. Else a window of all copied rows, which the first run compacts if they do not fit.
+        """The window of the source's conversation, if the message is in it and not older than its summary: then the fork begins
+        with the same summary and the same rows. Else a window of all copied rows, which the first run compacts if they do not fit.
         """
         head = self._records.conversations.head(row.conversation_id or row.agent_id)
         if head is None:
             raise NotFound(f"Conversation of message {row.id} not found.")
         ids = {one.id for one in messages}
-        cut = head.window.cut
-        if cut is None or cut not in ids or row.id <= cut:
+        cut, summary = head.window.cut, head.window.pinned[1:]
+        if cut is None or cut not in ids or row.id <= cut or not ids.issuperset(summary):
             return Window()
-        return Window(pinned=[one for one in head.window.pinned if one in ids], cut=cut)
+        return Window(pinned=summary, cut=cut)
 
     def _conversation(
         self, agent: StoredAgent, parts: AgentParts, window: Window, messages: Sequence[Message]

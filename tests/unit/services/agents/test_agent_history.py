@@ -141,6 +141,21 @@ def test_a_fork_begins_with_the_memory_and_the_messages_of_then_and_goes_its_own
     assert {report.fault for report in MemoryAudit(past.stores).check()} == {None}
 
 
+def test_a_fork_at_a_message_before_the_summary_has_what_the_summary_replaced(tmp_path: Path) -> None:
+    past = Past(tmp_path, *(says(f"Answer {number}.") for number in range(4)), says("They talked."), says("Yes."), says("Yes."))
+    agent = past.agent()
+    said = [past.say(agent, f"Question {number}.") for number in range(4)]
+    past.world.chain.compactions.on_request(agent)
+    summary = past.world.head(agent).window.pinned[1]
+    before, after = (past.forks.fork(agent, ForkAgent(message_id=one)).id for one in (said[-1], summary))
+    asked = []
+    for fork in (before, after):
+        past.world.send(fork, "Do you remember?")
+        asked.append(str(past.world.models.requests[-1].messages))
+    assert ["Question 0." in texts for texts in asked] == [True, False]
+    assert ["They talked." in texts for texts in asked] == [False, True]
+
+
 def test_a_fork_at_a_call_that_has_no_return_yet_leaves_the_call_and_its_edit_out(tmp_path: Path) -> None:
     past = Past(tmp_path, OSLO, says("Noted."))
     agent = past.agent(tools=TOOLS)
