@@ -41,12 +41,26 @@ def segments(head: Head, rows: Sequence[Message]) -> list[Segment]:
     return [one for one in found if one.upto or one.also]
 
 
+def holds(parts: Sequence[Segment], others: Sequence[Segment]) -> bool:
+    """Whether a fork with the segments `parts` shares every row that a fork with the segments `others` shares."""
+    pins = {(one.conversation, row) for one in parts for row in one.also}
+    return all(
+        pins.issuperset((other.conversation, row) for row in other.also)
+        and (not other.upto or any(_encloses(one, other) for one in parts))
+        for other in others
+    )
+
+
 def home(parts: Sequence[Segment], message_id: str) -> Segment | None:
     """The segment that contains a row; None if the row is not shared. The ranges of one fork's segments never overlap."""
     for one in parts:
         if message_id in one.also:
             return one
     return next((one for one in parts if (one.after or "") < message_id <= one.upto), None)
+
+
+def _encloses(one: Segment, other: Segment) -> bool:
+    return one.conversation == other.conversation and (one.after or "") <= (other.after or "") and other.upto <= one.upto
 
 
 def _trimmed(one: Segment, cut: str, last: str, homes: dict[str, Segment | None]) -> Segment:

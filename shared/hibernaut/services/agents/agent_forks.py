@@ -112,7 +112,8 @@ class AgentForks:
 
     def _window(self, row: Message, messages: Sequence[Message]) -> Window:
         """The window of the source's conversation, if the message is in it and not older than its summary: then the fork begins
-        with the same summary and the same rows. Else a window of all copied rows, which the first run compacts if they do not fit.
+        with the same summary and the same rows. Else a window of all copied rows, which the first run compacts if they do not
+        fit.
         """
         head = self._records.conversations.head(row.conversation_id or row.agent_id)
         if head is None:

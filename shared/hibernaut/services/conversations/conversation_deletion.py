@@ -5,9 +5,12 @@ The records that a deleted agent or conversation leaves are deleted here too, by
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
 
+from hibernaut.domain.window import forks
 from hibernaut.ports.storage.table import Change, ConditionFailed
+from hibernaut.schemas.agents.conversation import Segment
 from hibernaut.schemas.agents.conversation_record import StoredConversation
 from hibernaut.schemas.errors import Conflict
 from hibernaut.schemas.stop import StopReason
@@ -43,8 +46,8 @@ class ConversationDeletion:
         """End the runs, delete the conversation, then the messages that no existing fork refers to. `with_forks`: as in `go_on`.
         Raises: Conflict.
         """
-        self._records.until_settled(lambda: self._delete(record.id))
-        self.go_on(record.id, with_forks=with_forks)
+        shared = self._records.until_settled(lambda: self._delete(record.id))
+        self.go_on(record.id, shared, with_forks=with_forks)
 
     def delete_all(self, agent_id: str) -> None:
         """Delete all conversations of an agent except its default one. Raises: Conflict."""
@@ -53,10 +56,11 @@ class ConversationDeletion:
             for record in records.get_many(ids).values():
                 self.delete(record, with_forks=True)
 
-    def go_on(self, identifier: str, *, with_forks: bool = False) -> bool:
-        """Delete the records that a deleted agent or conversation has left. `with_forks`: its agent's other forks are being
-        deleted too. What they share with it goes with the last of them, so that not each of them reads all others. False: none
-        are left, or it still exists. Raises: Conflict.
+    def go_on(self, identifier: str, shared: Sequence[Segment] = (), *, with_forks: bool = False) -> bool:
+        """Delete the records that a deleted agent or conversation has left. `shared`: the segments of a deleted fork. What the
+        newest other fork shares too stays, and is not read. `with_forks`: its agent's other forks are being deleted too. What
+        they share with it goes with the last of them, so that not each of them reads all others. False: none are left, or it
+        still exists. Raises: Conflict.
         """
         records = self._records
         tombstone = records.deletion.left(identifier)
@@ -71,20 +75,29 @@ class ConversationDeletion:
                 records.deletion.reach(identifier, conversation)
             if number and with_forks and records.conversations.is_shared(conversation):
                 continue
-            if records.conversations.head(conversation) is None:
+            if records.conversations.head(conversation) is None and not self._is_kept(conversation, shared):
                 self._delete_log(identifier, tombstone, conversation)
         records.deletion.done(identifier)
         return True
 
-    def _delete(self, conversation_id: str) -> None:
-        """Delete the conversation's record and head, and leave a tombstone; does nothing if the record is deleted already."""
+    def _is_kept(self, conversation: str, shared: Sequence[Segment]) -> bool:
+        """Whether one fork that exists shares all rows of the log that a deleted fork with these segments shared."""
+        own = [one for one in shared if one.conversation == conversation]
+        fork = self._records.conversations.newest_fork(conversation) if own else None
+        return fork is not None and forks.holds(fork.segments, own)
+
+    def _delete(self, conversation_id: str) -> Sequence[Segment]:
+        """Delete the conversation's record and head, and leave a tombstone; does nothing if the record is deleted already.
+        Returns the segments of the conversation.
+        """
         records = self._records
         record = records.conversation_records.get(conversation_id)
         if record is None:
-            return
+            return ()
         self.end_runs(conversation_id)
         head = records.conversations.head(conversation_id)
-        sources = list(dict.fromkeys(one.conversation for one in head.segments)) if head else []
+        segments = head.segments if head else []
+        sources = list(dict.fromkeys(one.conversation for one in segments))
         tombstone = DeletionTombstone(record.agent_id, tuple(dict.fromkeys([conversation_id, *sources])))
         blocks = records.blocks.get_many(record.isolated_block_ids).values()
         now, token = records.clock.now(), records.ids.token()
@@ -96,6 +109,7 @@ class ConversationDeletion:
             records.deletion.tombstone(conversation_id, tombstone, now),
         ]
         records.write(copies, parents, token)
+        return segments
 
     def _delete_log(self, identifier: str, tombstone: DeletionTombstone, conversation: str) -> None:
         """Delete the log of a conversation, except the rows that forks share.
@@ -103,8 +117,8 @@ class ConversationDeletion:
         A deleted conversation cannot be forked, so the set of shared rows only shrinks.
         """
         deletion = self._records.deletion
-        forks = self._records.conversations.forks(conversation)
-        shared = [one for fork in forks for one in fork.segments if one.conversation == conversation]
+        heads = self._records.conversations.forks(conversation)
+        shared = [one for head in heads for one in head.segments if one.conversation == conversation]
         if not shared:
             deletion.log(tombstone.agent_id, conversation)
             return

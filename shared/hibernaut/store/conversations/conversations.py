@@ -298,6 +298,11 @@ class ConversationStore:
                 return list(found.values())
         raise Conflict(f"The forks of conversation {source} do not settle; try again.")
 
+    def newest_fork(self, source: str) -> Head | None:
+        """The head of the newest fork that shares rows of a log. None: there is none, or it is being deleted."""
+        mark = self._table.query(keys.head(self._tenant, source).pk, prefix="FORK#", limit=1, descending=True)
+        return next(iter(self.heads([keys.last_part(str(one["sk"])) for one in mark]).values()), None)
+
     def queue(self, conversation: str) -> list[str]:
         """The ids of the waiting runs, in queue order."""
         items = self._table.query(keys.head(self._tenant, conversation).pk, prefix="QUEUE#")

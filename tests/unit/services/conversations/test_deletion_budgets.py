@@ -5,7 +5,7 @@ progress.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -136,28 +136,74 @@ class CountedItems(PassesOn):
         return found
 
 
+@contextmanager
+def counted(folder: Path) -> Iterator[tuple[House, CountedItems]]:
+    """A house without threads, which read too, and its table."""
+    tables: list[CountedItems] = []
+
+    def wrapped(table: Table) -> Table:
+        tables.append(CountedItems(table))
+        return tables[0]
+
+    settings = EmbeddedSettings(data=folder, default_embedding="none")
+    with closing(Embedded(settings, EmbeddedOverrides(table=wrapped))) as embedded:
+        yield House(embedded, services_of(embedded.stores, embedded.host, embedded.engines).of(TENANT)), tables[0]
+
+
 @pytest.mark.parametrize("of_default", [False, True])
 def test_what_a_deletion_reads_grows_with_the_number_of_forks(tmp_path: Path, of_default: bool) -> None:
     items: list[int] = []
     for number in (10, 40):
-        tables: list[CountedItems] = []
-
-        def wrapped(table: Table, tables: list[CountedItems] = tables) -> Table:
-            tables.append(CountedItems(table))
-            return tables[0]
-
-        settings = EmbeddedSettings(data=tmp_path / str(number), default_embedding="none")
-        with closing(Embedded(settings, EmbeddedOverrides(table=wrapped))) as embedded:  # without threads, which read too
-            house = House(embedded, services_of(embedded.stores, embedded.host, embedded.engines).of(TENANT))
+        with counted(tmp_path / str(number)) as (house, table):
             agent = house.agent()
             source = agent if of_default else house.conversation(agent)
             for _ in range(number):
                 house.fork(agent, source)
-            tables[0].items = 0
+            table.items = 0
             house.services.agents.delete(agent)
-            items.append(tables[0].items)
+            items.append(table.items)
             assert not stands(house, agent, source)
     assert items[1] <= 4.5 * items[0]
+
+
+@pytest.mark.parametrize("place", [0, 1, -1])
+def test_the_deletion_of_one_fork_reads_no_row_that_another_fork_shares(tmp_path: Path, place: int) -> None:
+    items: list[int] = []
+    for number, said in ((3, 2), (30, 20)):
+        with counted(tmp_path / str(number)) as (house, table):
+            agent = house.agent()
+            source = house.conversation(agent)
+            for _ in range(said):
+                house.say(agent, source)
+            forks = [house.fork(agent, source) for _ in range(number)]
+            house.services.conversations.delete(source)
+            deleted = forks.pop(place)
+            kept = {fork: conversations_shown(house, fork) for fork in forks}
+            table.items = 0
+            house.services.conversations.delete(deleted)
+            items.append(table.items)
+            assert {fork: conversations_shown(house, fork) for fork in forks} == kept
+            for fork in forks:
+                house.services.conversations.delete(fork)
+            assert not stands(house, source, deleted, *forks)
+    assert items[0] == items[1] <= 12
+
+
+def test_rows_that_one_fork_alone_shares_go_with_it(tmp_path: Path) -> None:
+    with counted(tmp_path) as (house, _):
+        agent = house.agent()
+        source = house.conversation(agent)
+        forks = []
+        for _ in range(3):
+            house.say(agent, source)
+            forks.append(house.fork(agent, source))
+        house.services.conversations.delete(source)
+        kept = conversations_shown(house, forks[0])
+        for fork in (forks[1], forks[2]):
+            alone = set(conversations_shown(house, fork)) - set(kept)
+            house.services.conversations.delete(fork)
+            assert conversations_shown(house, forks[0]) == kept
+            assert bool(stands(house, *alone)) is (fork is forks[1]), "the third fork shares what the second one did"
 
 
 def test_an_archive_without_passages_loses_its_links_in_as_many_attempts_as_it_takes(house: House) -> None:
