@@ -30,6 +30,11 @@ WEB_ENCODINGS = frozenset({
 """Python's names of the encodings of the WHATWG Encoding Standard. Python knows others, of which some take a time that grows with
 the square of the text.
 """
+_WIDER = {
+    "ascii": "cp1252", "iso8859-1": "cp1252", "iso8859-9": "cp1254", "tis-620": "cp874", "iso8859-11": "cp874",
+    "gb2312": "gb18030", "gbk": "gb18030", "shift_jis": "cp932", "euc_kr": "cp949", "big5": "big5hkscs",
+}  # fmt: skip
+"""What pages mean by these names (the labels of the standard): encodings that hold more characters."""
 _BREAKS = re.compile(r"\r\n?|\u2028|\u2029|\x0b|\x0c|\x85")
 _BOMS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
@@ -45,16 +50,47 @@ def decoded(data: bytes) -> str:
 
     Lines end with a line feed. Raises: Unreadable.
     """
-    return _BREAKS.sub("\n", _decoded(data)).replace("\0", "")
+    return _plain(_decoded(data))
+
+
+def _plain(text: str) -> str:
+    return _BREAKS.sub("\n", text).replace("\0", "")
 
 
 def in_web_encoding(data: bytes, encoding: str) -> str | None:
     """The text in an encoding that a web page names, with replacement characters for errors; None if pages have no such one."""
     try:
-        known = codecs.lookup(encoding).name in WEB_ENCODINGS
+        name = codecs.lookup(encoding).name
     except (LookupError, ValueError):
         return None
-    return data.decode(encoding, "replace") if known else None
+    return data.decode(_WIDER.get(name, name), "replace") if name in WEB_ENCODINGS else None
+
+
+def web_text(data: bytes, encoding: str) -> str:
+    """The text of a page that is no HTML: by its byte order mark, in the encoding that its header names ("": none), or as a
+    file's. A page that is UTF-8 but for some bytes, such as the last ones of a page that was cut, has replacement characters for
+    these.
+
+    Lines end with a line feed. Raises: Unreadable.
+    """
+    if not any(data.startswith(mark) for mark, _ in _BOMS):
+        named = in_web_encoding(data, encoding)
+        if named is None or _is_utf8(encoding):
+            named = _mostly_utf8(data)
+        if named is not None:
+            return _plain(named)
+    return decoded(data)
+
+
+def _mostly_utf8(data: bytes) -> str | None:
+    """The text if more of its characters beyond ASCII are valid UTF-8 than are not, and it holds no zero bytes."""
+    text = data.decode("utf-8", "replace")
+    foreign, errors = len(text) - len(text.encode("ascii", "ignore")), text.count("\ufffd")
+    return text if errors * 2 <= foreign and b"\0" not in data[:SAMPLE] else None
+
+
+def _is_utf8(encoding: str) -> bool:
+    return codecs.lookup(encoding).name == "utf-8"
 
 
 def _decoded(data: bytes) -> str:

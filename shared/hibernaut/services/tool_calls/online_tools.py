@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict
 
 from hibernaut.domain.files.file_texts import FileKind, Unreadable, kind_of
-from hibernaut.domain.files.text_encodings import decoded, in_web_encoding
+from hibernaut.domain.files.text_encodings import in_web_encoding, web_text
 from hibernaut.domain.tools import code_runs
 from hibernaut.domain.tools.builtin.builtin_online_schemas import UNAVAILABLE
 from hibernaut.domain.tools.time_limits import seconds_of
@@ -77,7 +77,7 @@ class OnlineTools:
         try:
             return _succeeded(self._fetched(url.strip()))
         except (WebFailure, Unreadable) as failure:
-            return _failed(f"The page could not be read: {failure}.")
+            return _failed(f"The page could not be read: {str(failure).rstrip('.')}.")
 
     def _fetched(self, url: str) -> str:
         """The text of a page. Raises: WebFailure, Unreadable, OSError."""
@@ -97,7 +97,7 @@ class OnlineTools:
             raise WebFailure(f"it is no text ({page.content_type[:100]})") from None
         match kind:
             case FileKind.TEXT:
-                return decoded(page.data)
+                return web_text(page.data, _encoding(page))
             case FileKind.HTML:
                 return self._reader.text(_in_utf8(page), FileKind.PAGE, seconds=seconds, address=page.url)
             case _:
@@ -158,14 +158,19 @@ class OnlineTools:
         )
 
 
-def _in_utf8(page: WebPage) -> bytes:
-    """The page in UTF-8, if its header names another encoding; a page may name one itself, which its parser knows."""
+def _encoding(page: WebPage) -> str:
+    """The encoding that the page's header names; an empty text if it names none."""
     for part in page.content_type.split(";")[1:]:
         name, _, value = part.partition("=")
         if name.strip().lower() == "charset":
-            text = in_web_encoding(page.data, value.strip(" \"'"))
-            return page.data if text is None else text.encode("utf-8", "replace")
-    return page.data
+            return value.strip(" \"'")
+    return ""
+
+
+def _in_utf8(page: WebPage) -> bytes:
+    """The page in UTF-8, if its header names another encoding; a page may name one itself, which its parser knows."""
+    text = in_web_encoding(page.data, _encoding(page))
+    return page.data if text is None else text.encode("utf-8", "replace")
 
 
 def _query(text: str, args: JsonObject) -> WebQuery:

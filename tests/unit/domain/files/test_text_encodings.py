@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from hibernaut.domain.files.file_texts import Unreadable
-from hibernaut.domain.files.text_encodings import decoded, in_web_encoding
+from hibernaut.domain.files.text_encodings import decoded, in_web_encoding, web_text
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "utf-32", "cp1252"])
@@ -89,3 +89,33 @@ def test_a_page_is_read_in_an_encoding_of_the_web(name: str) -> None:
 )
 def test_another_encoding_is_none_of_a_page(name: str) -> None:
     assert in_web_encoding(b"abc", name) is None
+
+
+@pytest.mark.parametrize(
+    ("data", "encoding", "text"),
+    [
+        ("Привет".encode("koi8-r"), "KOI8-R", "Привет"),
+        ("Καλημέρα".encode("iso8859-7"), "iso-8859-7", "Καλημέρα"),
+        ("日本語".encode("euc-jp"), "euc-jp", "日本語"),
+        ("“Tea” – 5 €".encode("cp1252"), "iso-8859-1", "“Tea” – 5 €"),
+        ("“Tea” – 5 €".encode("cp1252"), "us-ascii", "“Tea” – 5 €"),
+        ("Größe\r\n".encode("utf-16-le"), "utf-16le", "Größe\n"),
+        ("\ufeffGröße".encode(), "iso-8859-1", "Größe"),
+        ("Größe".encode(), "no-such-one", "Größe"),
+        ("Größe".encode(), "", "Größe"),
+        ("Größe".encode("utf-16"), "", "Größe"),
+        (FRENCH.encode("cp1252"), "utf-8", FRENCH),
+        (FRENCH.encode("cp1252"), "", FRENCH),
+        ("éé".encode()[:-1], "utf-8", "é\ufffd"),
+        ("éé".encode()[:-1], "", "é\ufffd"),
+        (b"plain \xff text " + "é".encode(), "", "plain \ufffd text é"),
+    ],
+)
+def test_a_page_is_read_in_the_encoding_of_its_header_else_in_its_own(data: bytes, encoding: str, text: str) -> None:
+    assert web_text(data, encoding) == text
+
+
+@pytest.mark.parametrize("encoding", ["", "utf-8", "no-such-one"])
+def test_a_page_of_bytes_is_no_text(encoding: str) -> None:
+    with pytest.raises(Unreadable):
+        web_text(bytes(range(256)) * 8, encoding)

@@ -126,6 +126,12 @@ def children() -> Iterator[ChildProcessRunner]:
         (b"<p>Plain</p>", "", "Plain"),
         (b'{"a": 1}', "application/json", '{"a": 1}'),
         ("naïve".encode(), "text/plain", "naïve"),
+        ("naïve".encode(), "text/plain; charset", "naïve"),
+        ("naïve".encode(), "text/plain; charset=", "naïve"),
+        ("naïve".encode(), 'text/plain; CHARSET = "utf-8', "naïve"),
+        ("naïve".encode(), "text/plain; charset=utf-8, text/plain", "naïve"),
+        ("Привет".encode("koi8-r"), "text/plain; format=flowed; charset='koi8-r'", "Привет"),
+        ("éé".encode()[:-1], "text/plain", "é\ufffd"),
     ],
 )
 def test_a_page_is_returned_as_markdown(tmp_path: Path, data: bytes, content_type: str, text: str) -> None:
