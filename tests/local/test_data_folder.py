@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hmac
 import os
 import shutil
 import sqlite3
@@ -140,6 +141,57 @@ def test_a_folder_that_was_claimed_is_its_users_until_it_is_moved_or_copied(tmp_
             assert not folder.own
     with closing(DataFolder(tmp_path / "moved", tmp_path / "key of somebody else")) as folder:
         assert not folder.own
+
+
+@pytest.mark.parametrize("put_back", ["in a new folder", "over its files", "by a rename"])
+def test_a_copy_that_is_put_in_the_place_of_a_claimed_folder_is_from_elsewhere(tmp_path: Path, put_back: str) -> None:
+    key, data, copy = tmp_path / "key", tmp_path / "data", tmp_path / "copy"
+    with closing(DataFolder(data, key)) as folder:
+        folder.claim()
+    later_than(data / "lock", tmp_path / "probe")
+    shutil.copytree(data, copy)
+    match put_back:
+        case "in a new folder":
+            data.rename(tmp_path / "aside")
+            shutil.copytree(copy, data)
+        case "over its files":
+            shutil.copytree(copy, data, dirs_exist_ok=True)
+        case _:
+            data.rename(tmp_path / "aside")
+            copy.rename(data)
+    with closing(DataFolder(data, key)) as folder:
+        assert not folder.own
+        folder.claim()
+    with closing(DataFolder(data, key)) as folder:
+        assert folder.own
+
+
+def later_than(place: Path, probe: Path) -> None:
+    """Wait until the clock of the file system shows another time than that of the file: it may stand for some milliseconds."""
+    while probe.touch() or probe.stat().st_ctime_ns == place.stat().st_ctime_ns:
+        pass
+
+
+def test_a_folder_that_was_moved_away_and_back_is_its_users(tmp_path: Path) -> None:
+    key, data = tmp_path / "key", tmp_path / "data"
+    with closing(DataFolder(data, key)) as folder:
+        folder.claim()
+    data.rename(tmp_path / "away").rename(data)
+    with closing(DataFolder(data, key)) as folder:
+        assert folder.own
+
+
+def test_a_folder_that_an_older_release_marked_by_its_path_is_its_users_and_is_marked_anew(tmp_path: Path) -> None:
+    key, data = tmp_path / "key", tmp_path / "data"
+    DataFolder(data, key).close()
+    older = hmac.new(key.read_bytes(), os.fsencode(data.resolve()), "sha256").hexdigest()
+    (data / "owner").write_text(older)
+    with closing(DataFolder(data, key)) as folder:
+        assert folder.own
+        folder.claim()
+    assert (data / "owner").read_text() != older
+    with closing(DataFolder(data, key)) as folder:
+        assert folder.own
 
 
 def test_a_user_whose_key_cannot_be_kept_is_served_all_the_same(tmp_path: Path) -> None:

@@ -1,15 +1,16 @@
 """The data folder of the embedded profile: locked by one process, private to its user, and marked with the user's own key.
 
     lock           locked by the process that has the folder open
-    owner          the folder's mark: a MAC of its path under the user's key
+    owner          the folder's mark: a MAC under the user's key of the folder's path and of the time of change of `lock`
     hibernaut.db   the table
     index.db       the index of memory
     secrets.key    the master key of stored secrets, from the first secret on
     blobs/         large bodies
 
-The user's key is stored outside every data folder. A folder that was copied, moved, unpacked or prepared by somebody else
-therefore has no valid mark, and its unfinished work is not resumed until the user permits it. Knows the file system. Must not
-know the contents of the files.
+The user's key is stored outside every data folder, and no copy takes the time of change (ctime) of a file along. A folder that
+was copied, moved, unpacked, put back from a copy, or prepared by somebody else therefore has no valid mark, and its unfinished
+work is not resumed until the user permits it. Unlike inodes and devices, the time of change is the same after a restart on every
+file system, and never used again. Knows the file system. Must not know the contents of the files.
 """
 
 from __future__ import annotations
@@ -57,8 +58,9 @@ class DataFolder:
             raise
 
     def claim(self) -> None:
-        """Mark the folder as the user's own. The folder stays unmarked if the key can be neither read nor created."""
-        if not self.own and (mark := self._mark()):
+        """Mark the folder as the user's own. The folder stays as it is if the key can be neither read nor created."""
+        mark = self._mark()
+        if mark is not None and _read(self.path / OWNER) != mark:
             _written(self.path / OWNER, mark)
         self.own = True
 
@@ -67,12 +69,19 @@ class DataFolder:
         os.close(self._lock)
 
     def _is_marked(self) -> bool:
-        mark = self._mark()
-        return mark is not None and hmac.compare_digest(_read(self.path / OWNER), mark)
+        found, marks = _read(self.path / OWNER), (self._mark(), self._mark_of_path())
+        return any(mark is not None and hmac.compare_digest(found, mark) for mark in marks)
 
     def _mark(self) -> bytes | None:
+        return self._signed(b"\0%d" % os.fstat(self._lock).st_ctime_ns)
+
+    def _mark_of_path(self) -> bytes | None:
+        """The mark that older releases wrote. A copy has it too, if it is put where the folder was."""
+        return self._signed()
+
+    def _signed(self, more: bytes = b"") -> bytes | None:
         key = _user_key(self._key) if self._key else None
-        return hmac.new(key, os.fsencode(self.path.resolve()), "sha256").hexdigest().encode() if key else None
+        return hmac.new(key, os.fsencode(self.path.resolve()) + more, "sha256").hexdigest().encode() if key else None
 
 
 def is_open(path: Path) -> bool:
