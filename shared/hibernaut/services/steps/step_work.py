@@ -221,12 +221,14 @@ class StepLoader:
         return head.model_copy(update={"compiled": source}), row
 
     def _actor(self, agent: StoredAgent, state: RunState, found: Mapping[str, Tool]) -> Actor:
-        options = state.run.options
+        options, resolution = state.run.options, state.run.resolve
         config = agent.llm_config
         if options.override_model:
             config = self._models.config(options.override_model)
         if options.return_logprobs:
             config = config.model_copy(update={"return_logprobs": True, "top_logprobs": options.top_logprobs})
+        # A call belongs to whom it belonged when the model made it: this run's client tools take no earlier call of the server's.
+        ours = {verdict.call.name for verdict in resolution.verdicts if not verdict.call.client} if resolution else set()
         clients = {
             tool.name: Tool(
                 id=f"client:{tool.name}",
@@ -236,6 +238,7 @@ class StepLoader:
                 json_schema={"name": tool.name, "parameters": tool.parameters or {"type": "object", "properties": {}}},
             )
             for tool in options.client_tools or ()
+            if tool.name not in ours
         }
         attached = [found[tool_id] for tool_id in agent.tool_ids if tool_id in found]
         if group_turns.is_group(agent.id):

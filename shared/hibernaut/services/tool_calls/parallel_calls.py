@@ -28,8 +28,7 @@ def parallel_group(actor: Actor, calls: Sequence[Call], first: int, is_outside: 
         tool = actor.tool(call.name)
         if tool is None or not tool.enable_parallel_execution or call.refusal is not None or call.id in group:
             break
-        is_internal = tool.tool_type == ToolType.LETTA_MULTI_AGENT_CORE or call.name in actor.client_tools
-        if not is_internal and is_outside(call):
+        if tool.tool_type != ToolType.LETTA_MULTI_AGENT_CORE and is_outside(call):
             group[call.id] = index
     return list(group.values()) if len(group) > 1 else []
 

@@ -17,7 +17,6 @@ from hibernaut.domain.tools.builtin.builtin_online_schemas import UNAVAILABLE
 from hibernaut.domain.tools.time_limits import seconds_of
 from hibernaut.domain.tools.tool_returns import as_text
 from hibernaut.domain.turn.actor import Call, CallResult
-from hibernaut.domain.turn.approvals import NO_RESULT
 from hibernaut.domain.window.open_calls import INTERRUPTED
 from hibernaut.ports.storage.table import ConditionFailed
 from hibernaut.ports.tools.tool_runner import ToolOutcome, ToolRunner
@@ -167,8 +166,6 @@ class ToolExecution:
         tool = work.turn.actor.tool(call.name)
         if call.refusal is not None or tool is None:
             return self._refused(work, call, effects)
-        if call.name in work.turn.actor.client_tools:
-            return _error(call, NO_RESULT), effects
         limit = self._policies.limited(work, call)
         if limit is not None:
             return replace(_error(call, limit), limited=True), effects

@@ -315,6 +315,24 @@ def test_a_client_tool_takes_the_place_of_the_servers_tool_of_its_name(name: str
     check_settled(world, agent_id)
 
 
+@pytest.mark.parametrize("name", ["ring", "memory_insert"], ids=["a custom tool's", "a memory tool's"])
+def test_a_client_tool_that_the_answer_names_first_leaves_an_earlier_call_to_the_server(name: str, tmp_path: Path) -> None:
+    call = (name, {"label": "human", "new_string": "tea"})
+    world, agent_id, _ = asked(tmp_path, calls(call), calls(call), rules=(name,))
+    later = world.answer(agent_id, yes(f"call-0-{name}"), client_tools=[ClientToolCreate(name=name)]).run_id
+    world.workflow.drive()
+    assert "no result" not in returned(world, agent_id)[f"call-0-{name}"]
+    assert world.runner.effects == ([call] if name == "ring" else [])
+    assert ("tea" in world.block(agent_id, "human").value) is (name == "memory_insert")
+    assert world.run(later).run.stop_reason == StopReason.REQUIRES_APPROVAL, "the model's next call is the client's"
+    waiting = world.stores.approvals.get(later)
+    assert waiting is not None
+    assert [call.client for call in waiting.record.held] == [True]
+    world.answer(agent_id, gives(f"call-0-{name}"))
+    world.workflow.drive()
+    check_settled(world, agent_id)
+
+
 # cancel
 
 
