@@ -65,7 +65,8 @@ ROWS = (
     diverging(
         "runs.stream.every",
         "API 6.5",
-        "The stream of every run can be resumed, with the same sequence numbers, for 24 hours after its end (then 410).",
+        "The stream of every run can be resumed, with the same sequence numbers, for 24 hours after its end, until its first event is 48 "
+        "hours old (then 410).",
         "V1 resumes only runs in the background (else 400), with Redis (else 503), for 3 hours and 10,000 events.",
     ),
     done("runs.stream.refused", "API 6.5", "An unknown run is 404; a malformed run id or a number beyond the stream is 400."),

@@ -134,7 +134,7 @@ NEVER_CHANGED = {
     ("patch", "/v1/groups/{group_id}/messages/{message_id}"): _APPEND_ONLY,
 }
 """Routes of V1 that always answer an error."""
-RESUMING = {410: "The events of the run are deleted: it ended more than 24 hours ago"}
+RESUMING = {410: "The events of the run are deleted: it ended more than 24 hours ago, or its first event is older than 48 hours"}
 VERSION_ENDINGS = ("/versions", "/versions/{version}", "/versions/{version}/diff", "/rollback", "/past", "/{agent_id}/fork")
 EXPIRED = {410: "The version is no longer retained, or was never recorded"}
 OF_MODELS = {

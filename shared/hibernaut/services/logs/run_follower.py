@@ -24,6 +24,7 @@ from hibernaut.store.runs.transactions import statistics
 from hibernaut.store.stores import TenantStores
 
 NO_ACTIVE_RUN = "No active runs found for this conversation."
+_EXPIRED = "The stream of run {run_id} has expired: {kept}. GET /v1/runs/{run_id}/messages shows its messages, which remain."
 
 
 class RunFollower:
@@ -61,10 +62,12 @@ class RunFollower:
         """
         if not is_id(run_id, "run"):
             raise InvalidArgument(f"Invalid run ID format: {run_id}. Expected format: 'run-<uuid4>'")
-        state = self.state(run_id)
+        state, now = self.state(run_id), self._clock.now()
         over = state.run.completed_at
-        if state.ended and over is not None and over + LOG_LIFE <= self._clock.now():
-            raise LogExpired(f"The stream of run {run_id} has expired: its events are kept for 24 hours after its end.")
+        if state.ended and over is not None and over + LOG_LIFE <= now:
+            raise LogExpired(_EXPIRED.format(run_id=run_id, kept="its events are kept for 24 hours after its end"))
+        if self._stores.runs.has_lost_events(state, now):
+            raise LogExpired(_EXPIRED.format(run_id=run_id, kept="an event is kept for 48 hours, and its first events are older"))
         log = RunLog(self._stores, self._clock, state)
         if not log.skip(starting_after):
             raise InvalidArgument(

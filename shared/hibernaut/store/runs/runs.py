@@ -324,6 +324,15 @@ class RunStore:
                     next_number += 1
         return found
 
+    def has_lost_events(self, state: RunState, now: datetime) -> bool:
+        """Whether the first events of the run's log have expired, so that the others have no known numbers."""
+        if state.run.created_at + EVENT_LIFE > now:
+            return False
+        items = self._table.query(keys.run(self._tenant, state.run.id).pk, prefix="EV#", limit=1, names=("sk", "ttl"))
+        if not items:
+            return state.next_seq > 1
+        return str(items[0]["sk"]) != keys.events(self._tenant, state.run.id, 1).sk or expired(items[0], now)
+
     def _batch_before(self, run_id: str, after: int) -> str | None:
         """The exclusive lower bound of the sort key of the batch that holds number after+1. A batch's key is its first number."""
         if after <= 0:

@@ -13,6 +13,7 @@ from hibernaut.schemas.content import TextContent
 from hibernaut.schemas.errors import InvalidArgument, LogExpired, NotFound
 from hibernaut.schemas.messages.message import Message
 from hibernaut.schemas.runs.events import CompactionEvent, DeltaEvent, MessageEvent, RunEvent
+from hibernaut.schemas.stop import StopReason
 from hibernaut.services.logs.run_log import PAGE, SELDOM, LoggedEvent, RunLog
 from hibernaut.store.runs.transactions import statistics
 from hibernaut.store.table import keys
@@ -209,8 +210,39 @@ def test_a_log_is_whole_for_a_day_after_the_end_however_long_the_run_took(tmp_pa
     world.clock.sleep(timedelta(hours=23, minutes=59).total_seconds())
     assert numbers(world.run_follower.resumed(run_id, 0)) == [2, 3, 4, 5, 6]
     world.clock.sleep(timedelta(minutes=2).total_seconds())
-    with pytest.raises(LogExpired):
+    with pytest.raises(LogExpired, match=f"kept for 24 hours after its end.*GET /v1/runs/{run_id}/messages"):
         world.run_follower.resumed(run_id, 0)
+
+
+@pytest.mark.parametrize("seen", [0, 2, 4])
+@pytest.mark.parametrize("ended", [True, False], ids=["ended", "goes on"])
+def test_a_log_whose_first_events_have_expired_is_gone_and_no_wrong_number(seen: int, ended: bool, tmp_path: Path) -> None:
+    """The numbers of the later events cannot be known any more."""
+    world, agent_id = opened(tmp_path)
+    run_id = world.accept(agent_id, "hello").run_id
+    write(world, run_id, pieces(world, world.ids.new("message"), "early"))
+    world.clock.sleep(timedelta(hours=47, minutes=59).total_seconds())
+    write(world, run_id, pieces(world, world.ids.new("message"), "late"))
+    if ended:
+        world.chain.termination.end(run_id, StopReason.CANCELLED)
+    assert numbers(world.run_follower.resumed(run_id, 0))[:2] == [2, 3]
+    world.clock.sleep(timedelta(minutes=2).total_seconds())
+    with pytest.raises(LogExpired, match=f"kept for 48 hours.*GET /v1/runs/{run_id}/messages"):
+        world.run_follower.resumed(run_id, seen)
+    for item in world.data.table.query(keys.run(TENANT, run_id).pk, prefix="EV#", limit=1):
+        world.stores.writer.write(Delete(Key(str(item["pk"]), str(item["sk"]))))
+    with pytest.raises(LogExpired):
+        world.run_follower.resumed(run_id, seen)
+
+
+def test_a_run_that_waited_longer_than_events_are_kept_is_followed_from_its_beginning(tmp_path: Path) -> None:
+    world, agent_id = opened(tmp_path)
+    world.accept(agent_id, "hello")
+    run_id = world.accept(agent_id, "me later", when_busy="queue").run_id
+    world.clock.sleep(timedelta(hours=49).total_seconds())
+    assert numbers(world.run_follower.resumed(run_id, 0)) == []
+    world.sweep()
+    assert numbers(world.run_follower.resumed(run_id, 0)) == [2, 3, 4, 5]
 
 
 def test_a_deleted_log_ends_its_followers_but_is_not_its_end(tmp_path: Path) -> None:
