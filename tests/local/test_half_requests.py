@@ -10,7 +10,7 @@ from contextlib import ExitStack, suppress
 import pytest
 from starlette.types import Message, Receive, Scope, Send
 
-from hibernaut.local.server import LocalServer, Patience, listening
+from hibernaut.local.server import BodyTime, LocalServer, Patience, listening
 
 PATIENCE = 60.0
 SHORT = Patience(head=0.3, body=0.3)
@@ -101,14 +101,31 @@ def test_many_half_requests_end_and_whole_ones_are_answered_meanwhile(place: tup
     assert [found.count(b"200 OK") for found in answers] == [1 if half.startswith(WHOLE) else 0] * 40
 
 
-def test_a_head_that_trickles_in_has_no_longer(place: tuple[str, int]) -> None:
+TRICKLES = {
+    "a head": (b"GET / HTTP/1.1\r\nhost: ", b"x"),
+    "a body": (b"POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 1000000\r\n\r\n", b"x"),
+    "a body in chunks": (b"POST / HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n", b"1\r\nx\r\n"),
+}
+
+
+@pytest.mark.parametrize(("begun", "drop"), TRICKLES.values(), ids=TRICKLES)
+def test_what_trickles_in_has_no_longer(place: tuple[str, int], begun: bytes, drop: bytes) -> None:
     def trickle(slow: socket.socket) -> None:
         for _ in range(1000):
-            slow.sendall(b"x")
+            slow.sendall(drop)
             threading.Event().wait(0.05)
 
-    with connected(place, b"GET / HTTP/1.1\r\nhost: ") as slow, pytest.raises((ConnectionResetError, BrokenPipeError)):
+    with connected(place, begun) as slow, pytest.raises((ConnectionResetError, BrokenPipeError)):
         trickle(slow)
+
+
+def test_each_piece_of_a_body_gives_it_the_time_that_it_may_take_and_no_store_of_it() -> None:
+    body = BodyTime(Patience(body=60, rate=1_000))
+    assert body.left(0, now=100) == 60
+    assert body.left(1_000, now=150) == 11
+    assert body.left(10_000_000, now=155) == 60, "a fast beginning buys no slow end"
+    assert body.left(59_000, now=214) == 60
+    assert [body.left(1, now=second) > 0 for second in (215, 273, 274, 275)] == [True, True, True, False]
 
 
 def test_a_reply_may_take_longer_than_its_request(place: tuple[str, int], app: App) -> None:

@@ -39,10 +39,30 @@ GRACE = 5
 
 @immutable
 class Patience:
-    """Seconds that a request may take to arrive: its `head` in all, and each next piece of its `body`."""
+    """How slowly a request may arrive. `head`: seconds for its head in all. `body`: seconds by which its body may lag behind
+    `rate` bytes a second, silence included.
+    """
 
     head: float = 20.0
     body: float = 60.0
+    rate: float = 1_000.0
+
+
+class BodyTime:
+    """The seconds that a body has left to arrive (a leaky bucket). Silence takes from them, and each piece gives back what it may
+    take at the lowest rate, up to the whole.
+    """
+
+    def __init__(self, limits: Patience) -> None:
+        self._limits = limits
+        self._ends: float | None = None
+
+    def left(self, size: int, *, now: float) -> float:
+        """The seconds from `now` on, after a piece of `size` bytes."""
+        left = self._limits.body if self._ends is None else self._ends - now + size / self._limits.rate
+        left = min(left, self._limits.body)
+        self._ends = now + left
+        return left
 
 
 def listening(host: str, port: int) -> socket.socket:
@@ -160,6 +180,7 @@ class _Connection(H11Protocol):
     cap: ConnectionCap
     _timer: asyncio.TimerHandle | None = None
     _waits_for_head = False
+    _body: BodyTime | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -180,7 +201,7 @@ class _Connection(H11Protocol):
         self.cap.works(self)
         super().data_received(data)
         if self.transport.get_protocol() is self:
-            self._look()
+            self._look(len(data))
         else:  # It has become a WebSocket, which may be silent.
             self._expect_nothing()
 
@@ -195,10 +216,12 @@ class _Connection(H11Protocol):
         self._expect_nothing()
         super().connection_lost(exc)
 
-    def _look(self) -> None:
+    def _look(self, arrived: int = 0) -> None:
         match self.conn.their_state:
             case h11.SEND_BODY:
-                self._expect(self.limits.body)
+                body = self._body or BodyTime(self.limits)
+                self._expect(body.left(arrived, now=self.loop.time()))
+                self._body = body
             case h11.IDLE if self.conn.trailing_data[0]:
                 self._expect_head()
             case _:  # The request is whole. Between requests, uvicorn's own limit holds.
@@ -215,7 +238,7 @@ class _Connection(H11Protocol):
         self._timer = self.loop.call_later(seconds, self._give_up)
 
     def _expect_nothing(self) -> None:
-        self._waits_for_head = False
+        self._waits_for_head, self._body = False, None
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
