@@ -28,6 +28,10 @@ DEEPEST = 100
 """Largest nesting of lists and objects. Readers of records stop at 200 levels, and a record adds levels of its own."""
 LARGEST = 2**63 - 1
 """Largest integer: 64 bits, as in every engine."""
+MOST_VALUES = 200_000
+"""The largest number of commas and brackets outside of strings, which is about that of the values. A value takes some hundred
+bytes of memory, however short its text, and more if a field refuses it.
+"""
 SHORT = 100_000
 """Bytes of a body that is read on the event loop. A longer one is read on a thread."""
 _LONGEST = len(str(LARGEST)) + 1
@@ -56,9 +60,10 @@ class _JsonRequest(Request):
         return await pools.parse(partial(read, body))
 
 
-def read(body: bytes) -> Json:
-    """The value of a JSON text. Raises: json.JSONDecodeError if it is not JSON; HTTPException (400) if a value cannot be
-    stored.
+def read(body: bytes, *, most: int = MOST_VALUES) -> Json:
+    """The value of a JSON text. `most`: the largest number of commas and brackets outside of its strings.
+
+    Raises: json.JSONDecodeError if it is not JSON; HTTPException (413) if it has too many values, (400) if one cannot be stored.
     """
     encoding = json.detect_encoding(body)  # UTF-8, or what the first bytes reveal: some clients on Windows send UTF-16
     try:
@@ -67,7 +72,12 @@ def read(body: bytes) -> Json:
         _refuse("it is not UTF-8 text")
     if encoding != "utf-8":
         body = text.encode()
-    outside = _without_strings(body) if _is_suspect(body) or _brackets(body) > DEEPEST else b""
+    brackets = _brackets(body)
+    is_long = brackets + body.count(b",") > most
+    outside = _without_strings(body) if is_long or brackets > DEEPEST or _is_suspect(body) else b""
+    if is_long and (marks := _brackets(outside) + outside.count(b",")) > most:
+        detail = f"The JSON text has {marks} commas and brackets outside of its strings, and at most {most} are read."
+        raise HTTPException(413, detail)
     decoder = _CHECKING_DECODER if _may_exceed(outside) else _DECODER
     try:
         value: Json = decoder.decode(text)

@@ -125,9 +125,10 @@ def _parsed(raw: bytes) -> Json:
         raise ProtocolError(INVALID_REQUEST, f"A message may have {LARGEST} bytes.", 413)
     try:
         return strict_json.read(raw)
-    except (json.JSONDecodeError, HTTPException) as error:
-        detail = str(error.detail) if isinstance(error, HTTPException) else "The body is not JSON."
-        raise ProtocolError(PARSE_ERROR, detail) from None
+    except HTTPException as error:
+        raise ProtocolError(PARSE_ERROR, str(error.detail), error.status_code) from None
+    except json.JSONDecodeError:
+        raise ProtocolError(PARSE_ERROR, "The body is not JSON.") from None
 
 
 def _id_in(body: JsonObject) -> RequestId | None:

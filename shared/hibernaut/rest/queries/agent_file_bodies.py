@@ -30,9 +30,7 @@ DEPRECATED = {
 }
 """Older names of options."""
 MOST_VALUES = 4_000_000
-"""The largest number of commas and brackets in a file. Each value takes some hundred bytes of memory when it is read, however
-short its text.
-"""
+"""The largest number of commas and brackets outside of the strings of a file. It has far more values than other requests."""
 DEEPEST = 3
 """The largest number of times that a file may be JSON text within a JSON text."""
 BODY = {
@@ -112,16 +110,15 @@ class ImportBody:
 def read_agent_file(data: bytes) -> tuple[Json, bool]:
     """The value of a file, and whether it was JSON text within a JSON text. Raises: InvalidArgument, PayloadTooLarge."""
     for depth in range(DEEPEST + 1):
-        values = sum(data.count(mark) for mark in (b",", b"[", b"{"))
-        if values > MOST_VALUES:
-            raise PayloadTooLarge(f"The agent file has {values} commas and brackets, and at most {MOST_VALUES} are read.")
         try:
-            value = read(data.removeprefix(b"\xef\xbb\xbf"))
+            value = read(data.removeprefix(b"\xef\xbb\xbf"), most=MOST_VALUES)
         except json.JSONDecodeError as error:
             raise InvalidArgument(
                 f"Corrupted agent file format. It is not JSON: {error.msg} at line {error.lineno}, column {error.colno}."
             ) from None
         except HTTPException as error:
+            if error.status_code == 413:
+                raise PayloadTooLarge(f"The agent file is too large. {error.detail}") from None
             raise InvalidArgument(f"Corrupted agent file format. {error.detail}") from None
         if not isinstance(value, str):
             return value, depth > 0

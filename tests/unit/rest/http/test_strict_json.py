@@ -20,7 +20,7 @@ from pydantic import ValidationError
 from hibernaut.rest.http.async_bridge import ThreadPools
 from hibernaut.rest.http.errors import MOST_ERRORS, validation_body
 from hibernaut.rest.http.lanes import BODIES
-from hibernaut.rest.http.strict_json import DEEPEST, LARGEST, SHORT, JsonRoute, read
+from hibernaut.rest.http.strict_json import DEEPEST, LARGEST, MOST_VALUES, SHORT, JsonRoute, read
 from hibernaut.schemas.base import Json, Moment, Schema, Whole
 from hibernaut.schemas.runs.send import RetrieveStreamRequest
 
@@ -244,6 +244,25 @@ def test_what_is_no_json_is_told_as_such(body: bytes) -> None:
         read(body)
 
 
+@pytest.mark.parametrize("value", ["{}", "[]", '{"a":0}', "0.5", '"a"', '"]"', r'"\""'])
+def test_a_body_of_too_many_values_is_refused_before_any_of_them_is_made(value: str) -> None:
+    marks = 1 + (value[0] in "[{")
+    most = (MOST_VALUES - 1 + (marks == 1)) // marks
+    fits = f"[{','.join([value] * most)}]".encode()
+    assert len(read(fits)) == most  # type: ignore[arg-type]
+    for body in (fits[:-1] + f",{value},{value}]".encode(), fits[:-1] + f",{value},{value}, broken".encode()):
+        with pytest.raises(HTTPException) as refused:
+            read(body)
+        assert refused.value.status_code == 413
+        assert f"at most {MOST_VALUES}" in refused.value.detail
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+def test_what_stands_in_strings_is_one_value(encoding: str) -> None:
+    text = ', "and so on" [1], {2}, \\' * MOST_VALUES
+    assert read(json.dumps([text]).encode(encoding)) == [text]
+
+
 def test_a_route_reads_its_body_by_these_rules() -> None:
     app = FastAPI()
     app.router.route_class = JsonRoute
@@ -278,7 +297,11 @@ def test_a_large_body_is_read_on_a_thread_and_a_small_one_where_it_comes() -> No
         assert [client.post("/", json={"a": "x" * length}).json() for length in (10, SHORT)] == [10, SHORT]
         assert len(read_on) == 1
         assert read_on[0].startswith(BODIES.name)
-        for body, status in ((b'{"a": NaN, "b": "' + b"x" * SHORT + b'"}', 400), (b'{"a": "' + b"x" * SHORT, 422)):
+        for body, status in (
+            (b'{"a": NaN, "b": "' + b"x" * SHORT + b'"}', 400),
+            (b'{"a": "' + b"x" * SHORT, 422),
+            (b"[" + b"0," * MOST_VALUES, 413),
+        ):
             assert client.post("/", content=body, headers={"content-type": "application/json"}).status_code == status
     app.state.pools.end()
 
