@@ -63,7 +63,7 @@ ANSWERS: dict[tuple[str, str], Json] = {
 }
 """What each sample's handler answers over a table without runs: the whole answer or error, of the API's the status.
 
-`test_samples_over_records` has what they do to records that exist."""
+`test_samples_over_records` and `test_socket_samples` have what they do to records that exist."""
 READ: dict[tuple[str, str], JsonObject] = {
     ("advance_turn", "approval_overdue"): {**RUN, "deny": True},
     ("advance_turn", "drops_old_turns"): {**RUN, "drop": True},

@@ -4,28 +4,44 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
 import pytest
 
 from functions.sweep_runs.handler import handler as sweep
+from hibernaut.adapters.clock import SystemClock
 from hibernaut.local.aws_offline.api_gateway.gateway_events import GatewayRequest
 from hibernaut.local.aws_offline.offline import OfflineAws
 from hibernaut.ports.storage.table import Item, Update
 from hibernaut.schemas.base import JsonObject
+from hibernaut.store.due_index import DueItem
+from hibernaut.store.events import event_keys
+from hibernaut.store.stores import Stores
 from hibernaut.store.table import keys
+from hibernaut.wiring import aws as wiring
 from hibernaut.wiring.engines.memory_index import index_of
 from hibernaut.wiring.settings import AwsSettings
 from tests.functions.conftest import sample
+from tests.support.blobs import MemoryBlobs
+from tests.support.clocks import LaterClock
+from tests.support.hook_server import HookServer
 
 TENANT = "default"
 RUN = "run-0199f2c0-7a10-4000-8a5b-3f1e2d4c5b00"
 FILE = "file-0199f2c2-3d40-4000-8e6f-7a8b9cadbe00"
+SCHEDULE = "schedule-0199f2c0-7a10-4000-8a5b-3f1e2d4c5b00"
+EVENT = "evt-0199f2c0-7a10-4000-8a5b-3f1e2d4c5b00"
+WEBHOOK = "webhook-0199f2c0-7a10-4000-8a5b-3f1e2d4c5b00"
+NAMED = {"run": RUN, "file": FILE, "schedule": SCHEDULE, "event": EVENT, "webhook": WEBHOOK}
+"""The ids in the samples."""
 HUMAN = [{"label": "human", "value": ""}]
 LONG = "a long story " * 600
 PATIENCE = 30.0
 STEPS = ("advance_turn", "close_run", "sweep_runs")
+SOON = timedelta(milliseconds=900)
+"""Within the time by which a worker's clock may be slow, so that a schedule is due at once."""
 T = TypeVar("T")
 
 
@@ -53,12 +69,12 @@ class Deployment:
     def __init__(self, aws: OfflineAws) -> None:
         self.aws = aws
 
-    def ask(self, method: str, path: str, body: Any = None) -> Any:
+    def ask(self, method: str, path: str, body: Any = None, *, status: int = 200) -> Any:
         headers = [("Content-Type", "application/json"), ("Host", "localhost")]
         payload = json.dumps(body).encode() if body is not None else b""
         path, _, query = path.partition("?")
         answer = self.aws.gateway.answer(GatewayRequest(method, path, query, headers, payload))
-        assert answer.status == 200, answer.body
+        assert answer.status == status, answer.body
         return json.loads(answer.body) if answer.body else None
 
     def agent(self, **fields: Any) -> str:
@@ -95,6 +111,16 @@ class Deployment:
     def run(self, run_id: str) -> Any:
         return self.ask("GET", f"/v1/runs/{run_id}")
 
+    def due_event(self) -> DueItem:
+        """The only item of the outbox of events."""
+        items = [item for page in self.stores().due.pages(None, 100) for items in page for item in items]
+        (found,) = [item for item in items if item.key.sk == event_keys.OUTBOX]
+        return found
+
+    def stores(self) -> Stores:
+        """The table's repositories."""
+        return Stores(self.aws.table, MemoryBlobs(), SystemClock())
+
     def said(self, run_id: str) -> list[str]:
         """The types of the run's messages."""
         return [message["message_type"] for message in self.ask("GET", f"/v1/runs/{run_id}/messages")]
@@ -108,8 +134,8 @@ def deployed(aws: OfflineAws) -> Deployment:
 def about(function: str, name: str, **ids: str) -> JsonObject:
     """The sample with the id of a record that exists in the place of the one that it names."""
     text = json.dumps(sample(function, name))
-    for known, own in ((RUN, ids.get("run")), (FILE, ids.get("file"))):
-        text = text.replace(known, own) if own else text
+    for noun, own in ids.items():
+        text = text.replace(NAMED[noun], own)
     event: JsonObject = json.loads(text)
     assert event != sample(function, name)
     return event
@@ -246,6 +272,18 @@ def test_pointers_to_what_is_new_and_what_is_gone_change_the_index(deployed: Dep
     assert set(str(new["ids"]).split()) <= known()
 
 
+def test_the_event_of_every_five_minutes_indexes_what_the_stream_left(deployed: Deployment) -> None:
+    passage = str(deployed.ask("POST", f"/v1/agents/{deployed.agent()}/archival-memory", {"text": "The well is dry."})[0]["id"])
+    later = wiring.AwsOverrides(clock=LaterClock(timedelta(minutes=10)))
+    deployed.aws.lambdas.deps["index_memory"] = wiring.feeding(AwsSettings.from_environment(), later)
+    try:
+        answer = deployed.aws.invoke("index_memory", sample("index_memory", "every_five_minutes"))
+    finally:
+        del deployed.aws.lambdas.deps["index_memory"]
+    assert answer["done"] > 0
+    assert passage in known()
+
+
 def pointer(deployed: Deployment, agent: str, prefix: str) -> Item:
     """The first item of the agent's outbox that begins so."""
     places = [f"{TENANT}#TAIL#{agent}", f"{TENANT}#TAIL#archive{agent.removeprefix('agent')}"]
@@ -257,3 +295,62 @@ def known() -> set[str]:
     index = index_of(AwsSettings.from_environment())
     assert index is not None
     return {state.id.rpartition("/")[2] for space in index.spaces() for state in index.states(space, TENANT)}
+
+
+@pytest.mark.parametrize("name", ["at_its_time", "lost"])
+def test_a_schedule_whose_time_has_come_makes_a_run(deployed: Deployment, name: str) -> None:
+    path = f"/v1/agents/{deployed.agent()}/schedule"
+    once = {"scheduled_at": (datetime.now(UTC) + SOON).timestamp() * 1000}
+    asked = {"messages": [{"role": "user", "content": "wake up"}], "schedule": once}
+    schedule = deployed.ask("POST", path, asked, status=201)["id"]
+    assert deployed.ask("GET", f"{path}/{schedule}")["outcomes"] == []
+    assert deployed.aws.invoke("fire_schedule", about("fire_schedule", name, schedule=schedule)) == {"fired": 1, "left": 0}
+    deployed.aws.wait_for_all()
+    (outcome,) = deployed.ask("GET", f"{path}/{schedule}")["outcomes"]
+    assert (outcome["status"], deployed.run(outcome["run_id"])["status"]) == ("accepted", "completed")
+
+
+@pytest.fixture
+def hooked(deployed: Deployment) -> Iterator[tuple[HookServer, str]]:
+    """A receiver, and its webhook, which hears the ends of runs."""
+    deployed.aws.pump()
+    with HookServer() as receiver:
+        hook = str(deployed.ask("POST", "/v1/webhooks", {"url": receiver.url, "types": ["run.finished"]})["id"])
+        yield receiver, hook
+        deployed.ask("DELETE", f"/v1/webhooks/{hook}")
+
+
+def finished(deployed: Deployment) -> str:
+    """The id of the event of a run's end, which nobody has delivered."""
+    deployed.begun(deployed.agent(), "Hello")
+    deployed.aws.wait_for_all()
+    return deployed.due_event().key.pk.rpartition("#")[2]
+
+
+def heard(receiver: HookServer) -> list[str]:
+    """The ids of the events that the receiver was sent, in order."""
+    return [json.loads(body)["id"] for _, body in receiver.heard]
+
+
+def test_an_event_that_was_just_written_is_delivered(deployed: Deployment, hooked: tuple[HookServer, str]) -> None:
+    receiver, hook = hooked
+    event = finished(deployed)
+    assert deployed.aws.invoke("deliver_events", about("deliver_events", "written", event=event)) == {"done": 1, "left": 0}
+    assert heard(receiver) == [event]
+    (delivery,) = deployed.ask("GET", f"/v1/webhooks/{hook}/deliveries")
+    assert delivery["state"] == "delivered"
+
+
+def test_a_due_event_and_a_due_delivery_are_delivered(deployed: Deployment, hooked: tuple[HookServer, str]) -> None:
+    receiver, hook = hooked
+    receiver.answers = 500
+    failed = finished(deployed)
+    deployed.aws.invoke("deliver_events", about("deliver_events", "written", event=failed))
+    receiver.answers = 204
+    deployed.ask("POST", f"/v1/webhooks/{hook}/deliveries/{failed}/replay")
+    new = finished(deployed)
+    due = about("deliver_events", "due", event=failed, webhook=hook)
+    due["places"][0] = about("deliver_events", "due", event=new)["places"][0]
+    assert deployed.aws.invoke("deliver_events", due) == {"done": 2, "left": 0}
+    assert sorted(heard(receiver)) == sorted([failed, failed, new])
+    assert {one["state"] for one in deployed.ask("GET", f"/v1/webhooks/{hook}/deliveries")} == {"delivered"}
