@@ -23,7 +23,7 @@ from hibernaut.store.conversations.messages import MessageStore
 from hibernaut.store.memory.blocks import state_of as state_of_block
 from hibernaut.store.runs.steps import StepStore
 from hibernaut.store.stores import TenantStores
-from hibernaut.store.versions.history import History, VersionState, shown_state
+from hibernaut.store.versions.history import History, VersionState, shown_state, states_at
 
 LAST_ROWS = 400
 """Rows of a log that are read to find the replies whose calls a message leaves open."""
@@ -101,14 +101,14 @@ class AgentHistory:
         version = self._of(agent_id).at(at)
         agent = StoredAgent.model_validate({**(version.content or {}), "secrets": []})
         current = self._records.blocks.get_many(agent.block_ids)
-        found: list[tuple[StoredBlock, VersionState]] = []
-        for block_id in agent.block_ids:
-            block, place = current.get(block_id), self._records.blocks.history(block_id)
-            history = History(self._records.versions, place, state_of_block(block) if block else None)
-            state = history.at(at)
-            if state.content is not None:
-                found.append((StoredBlock.model_validate(state.content), state))
+        histories = [self._of_block(block_id, current.get(block_id)) for block_id in agent.block_ids]
+        states = states_at(self._records.versions, histories, at)
+        found = [(StoredBlock.model_validate(state.content), state) for state in states if state.content is not None]
         return PastState(at, agent, version, found)
+
+    def _of_block(self, block_id: str, block: StoredBlock | None) -> History:
+        place = self._records.blocks.history(block_id)
+        return History(self._records.versions, place, state_of_block(block) if block else None)
 
     def message(self, agent_id: str, message_id: str) -> Message:
         """A message of one of the agent's conversations. Raises: NotFound."""

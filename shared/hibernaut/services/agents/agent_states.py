@@ -107,13 +107,14 @@ class AgentStates:
         """The open approval requests in the agents' default conversations, by agent id."""
         agent_ids = {head.pending: head.id for head in heads.values() if head.pending}
         records = self._records.approvals.get_many(list(agent_ids)) if agent_ids else {}
-        requests: dict[str, ApprovalRequestMessage] = {}
-        for run_id, record in records.items():
-            row = self._records.conversations.message(agent_ids[run_id], record.request_id)
-            for message in render(row, Rendering()) if row is not None and record.consumed_by is None else ():
-                if isinstance(message, ApprovalRequestMessage):
-                    requests[agent_ids[run_id]] = message
-        return requests
+        places = [(agent_ids[run_id], record.request_id) for run_id, record in records.items() if record.consumed_by is None]
+        rows = self._records.conversations.logs.own_messages(places)  # a default conversation is no fork
+        return {
+            agent_id: message
+            for agent_id, row in rows.items()
+            for message in render(row, Rendering())
+            if isinstance(message, ApprovalRequestMessage)
+        }
 
     def _state(self, agent: StoredAgent, relations: _AgentRelations, include: frozenset[str]) -> AgentState:
         blocks: list[Block] = [relations.blocks[block_id] for block_id in agent.block_ids if block_id in relations.blocks]

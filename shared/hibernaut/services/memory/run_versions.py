@@ -24,8 +24,7 @@ from hibernaut.store.memory.blocks import state_of as state_of_block
 from hibernaut.store.stores import TenantStores
 from hibernaut.store.table.lists.logs import IdRange
 from hibernaut.store.versions.history import History, VersionState, recorded, shown_state
-from hibernaut.store.versions.version_keys import VersionPlace
-from hibernaut.store.versions.version_store import content_of
+from hibernaut.store.versions.version_store import VersionPair, content_of
 
 MOST_PASSAGES = 10_000
 """The largest number of passages of an archive that are looked at for one run."""
@@ -61,39 +60,39 @@ class RunVersions:
         if state is None:
             raise NotFound(f"Run with ID {run_id} not found")
         place = _place(after)
-        return list(islice(chain(self._numbered(state.run, place), self._inserted(state.run, place)), limit))
+        return list(islice(chain(self._numbered(state.run, place, limit), self._inserted(state.run, place)), limit))
 
-    def _numbered(self, run: StoredRun, after: _Place) -> Iterator[RunVersion]:
-        for subject in sorted(run.memory_versions):
-            numbers = [number for first, last in run.memory_versions[subject] for number in range(first, last + 1)]
-            remaining = [number for number in numbers if (subject, number) > after]
-            if not remaining:
-                continue
-            place, history = self._history(subject)
-            for number in remaining:
-                if (found := self._of_version(place, history, number)) is not None:
+    def _numbered(self, run: StoredRun, after: _Place, limit: int) -> Iterator[RunVersion]:
+        """The versions of blocks and of the agent. As many are read together as the page may need."""
+        remaining = [
+            _Place(subject, number)
+            for subject in sorted(run.memory_versions)
+            for first, last in run.memory_versions[subject]
+            for number in range(first, last + 1)
+            if _Place(subject, number) > after
+        ]
+        histories: dict[str, History] = {}
+        for start in range(0, len(remaining), limit):
+            wanted = remaining[start : start + limit]
+            new = [subject for subject in dict.fromkeys(place.subject for place in wanted) if subject not in histories]
+            histories |= self._histories(new)
+            pairs = self._records.versions.pairs([(histories[one.subject].place, one.number) for one in wanted])
+            for one, pair in zip(wanted, pairs, strict=True):
+                if (found := _of_version(histories[one.subject], one.number, pair)) is not None:
                     yield found
 
-    def _history(self, subject: str) -> tuple[VersionPlace, History]:
-        if subject.startswith("agent-"):
-            agent, place = self._records.agents.get(subject), self._records.agents.history(subject)
-            return place, History(self._records.versions, place, state_of_agent(agent) if agent else None)
-        block, place = self._records.blocks.get(subject), self._records.blocks.history(subject)
-        return place, History(self._records.versions, place, state_of_block(block) if block else None)
-
-    def _of_version(self, place: VersionPlace, history: History, number: int) -> RunVersion | None:
-        stored, before, content_after = self._records.versions.pair(place, number)
-        if stored is None:
-            return None
-        try:
-            content = content_after if content_after is not None else history.state(number).content or {}
-        except (NotFound, VersionExpired):
-            return None
-        version, changes = shown_state(VersionState(number, content, stored)), versions.differences(before or {}, content)
-        if place.subject.startswith("agent-"):
-            return RunVersion(agent_id=place.subject, version=version, changes=changes)
-        label = content.get("label") or (before or {}).get("label")
-        return RunVersion(block_id=place.subject, label=label, version=version, changes=changes)
+    def _histories(self, subjects: Sequence[str]) -> dict[str, History]:
+        """The histories of these agents and blocks, by id, read together."""
+        records = self._records
+        agent_ids = [one for one in subjects if one.startswith("agent-")]
+        block_ids = [one for one in subjects if not one.startswith("agent-")]
+        agents = records.agents.get_many(agent_ids) if agent_ids else {}
+        blocks = records.blocks.get_many(block_ids) if block_ids else {}
+        states = {one.id: state_of_agent(one) for one in agents.values()} | {
+            one.id: state_of_block(one) for one in blocks.values()
+        }
+        places = {one: records.agents.history(one) for one in agent_ids} | {one: records.blocks.history(one) for one in block_ids}
+        return {one: History(records.versions, place, states.get(one)) for one, place in places.items()}
 
     def _inserted(self, run: StoredRun, after: _Place) -> Iterator[RunVersion]:
         begin = max(as_of(_FIRST, run.created_at - _SLACK), after.subject)
@@ -104,6 +103,22 @@ class RunVersions:
             content: JsonObject = {name: one for name, one in content_of(passage).items() if name in _SHOWN}
             changes = versions.differences({}, content)
             yield RunVersion(archive_id=archive_id, passage_id=passage.id, version=recorded(stored_version), changes=changes)
+
+
+def _of_version(history: History, number: int, pair: VersionPair) -> RunVersion | None:
+    """What a version of a block or an agent changed; None if it is not retained."""
+    stored, subject = pair.stored, history.place.subject
+    if stored is None:
+        return None
+    try:
+        content = pair.after if pair.after is not None else history.state_in(number, pair).content or {}
+    except (NotFound, VersionExpired):
+        return None
+    version, changes = shown_state(VersionState(number, content, stored)), versions.differences(pair.before or {}, content)
+    if subject.startswith("agent-"):
+        return RunVersion(agent_id=subject, version=version, changes=changes)
+    label = content.get("label") or (pair.before or {}).get("label")
+    return RunVersion(block_id=subject, label=label, version=version, changes=changes)
 
 
 def _place(after: str | None) -> _Place:

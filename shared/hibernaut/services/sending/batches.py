@@ -32,6 +32,7 @@ from hibernaut.services.sending.sending import Sending, SendRequest
 from hibernaut.services.turns.inputs import inputs_of
 from hibernaut.services.turns.run_termination import RunTermination
 from hibernaut.store.stores import TenantStores
+from hibernaut.store.table.lists.logs import IdRange
 
 TRIES = 10
 AT_ONCE = 10
@@ -106,20 +107,17 @@ class Batches:
         states = self._stores.runs.get_many(batch.run_ids) if batch.run_ids else {}
         low, high = (page_query.before, page_query.after) if page_query.descending else (page_query.after, page_query.before)
 
-        def rows(run: StoredRun) -> list[Message]:
-            """The first rows of a run's own that the page may hold."""
+        def own(run: StoredRun) -> tuple[str, IdRange]:
+            """The log of a run, which is its agent's default one, and the range of the run's own rows that the page may hold."""
             first, last = run.first_message or "", run.last_message or run.first_message or ""
-            return self._stores.conversations.page(
-                run.conversation_id or run.agent_id,
-                after=max(first[:-1], low or ""),
-                before=min(f"{last}~", high or "~"),
-                limit=page_query.limit,
-                descending=page_query.descending,
-            )
+            span = IdRange(after=max(first[:-1], low or ""), before=min(f"{last}~", high or "~"))
+            return run.agent_id, span
 
         runs = [states[run_id].run for run_id in batch.run_ids if run_id in states]
         selected = [run for run in runs if run.first_message and agent_id in (None, run.agent_id)]
-        merged = merge(*map(rows, selected), key=lambda row: row.id, reverse=page_query.descending)
+        spans = [own(run) for run in selected]
+        pages = self._stores.conversations.logs.own_pages(spans, limit=page_query.limit, descending=page_query.descending)
+        merged = merge(*pages, key=lambda row: row.id, reverse=page_query.descending)
         return list(islice(merged, page_query.limit))
 
     def cancel(self, batch_id: str) -> None:

@@ -14,7 +14,7 @@ from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.memory.version import RecordVersion, StoredVersion
 from hibernaut.schemas.memory.version_faults import VersionExpired
 from hibernaut.store.versions.version_keys import VersionPlace
-from hibernaut.store.versions.version_store import RecordState, VersionStore, read_chain
+from hibernaut.store.versions.version_store import RecordState, VersionPair, VersionStore, read_chain
 
 
 @immutable
@@ -31,71 +31,62 @@ class History:
 
     def __init__(self, versions: VersionStore, place: VersionPlace, current: RecordState | None) -> None:
         self._versions = versions
-        self._place = place
+        self.place = place
         self._current = current
 
     def state(self, number: int) -> VersionState:
         """The record in a version. Raises: NotFound if there is no such version yet; VersionExpired if it is no longer
         retained.
         """
-        stored, _, content = self._versions.pair(self._place, number)
-        current = self._current
+        return self.state_in(number, self._versions.pair(self.place, number))
+
+    def state_in(self, number: int, pair: VersionPair) -> VersionState:
+        """As `state`, with what was read of the version."""
+        current, stored = self._current, pair.stored
         if current is not None and number == current.number:
             return VersionState(number, current.content, stored)
-        if content is not None:
-            return VersionState(number, {**content, "id": self._place.subject, "version": number}, stored)
+        if pair.after is not None:
+            return VersionState(number, {**pair.after, "id": self.place.subject, "version": number}, stored)
         if stored is not None and stored.change == "deleted":
             return VersionState(number, None, stored)
         raise self._missing(number)
 
     def _missing(self, number: int) -> NotFound | VersionExpired:
-        newest = self._newest_number()
+        newest = self.newest_number()
         if number > newest or number < 1:
-            return NotFound(f"{self._place.subject} has no version {number}. Its newest version is {newest}.")
-        return VersionExpired(f"Version {number} of {self._place.subject} is not kept any more.")
+            return NotFound(f"{self.place.subject} has no version {number}. Its newest version is {newest}.")
+        return VersionExpired(f"Version {number} of {self.place.subject} is not kept any more.")
 
-    def _newest_number(self) -> int:
+    def newest_number(self) -> int:
+        """The number of the newest version. Raises: NotFound if there is neither the record nor a version of it."""
         if self._current is not None:
             return self._current.number
-        newest = self._versions.newest(self._place)
+        newest = self._versions.newest(self.place)
         if newest is None:
-            raise NotFound(f"{self._place.subject} does not exist, and no version of it is kept.")
+            raise NotFound(f"{self.place.subject} does not exist, and no version of it is kept.")
         return newest.version
 
     def at(self, moment: datetime) -> VersionState:
         """The record as it was at a time. Raises: NotFound if it was not there yet; VersionExpired if its version is no longer
         retained.
         """
-        head = read_chain(self._current.chain) if self._current else None
-        if self._current and head and head.number == self._current.number and head.at and head.at <= moment:
-            return self.state(head.number)
-        oldest = self._versions.oldest(self._place)
-        if oldest is None or oldest.at > moment:
-            return self._before(oldest, moment)
-        return self.state(self._in_force(oldest, moment))
+        return states_at(self._versions, [self], moment)[0]
 
-    def _in_force(self, oldest: StoredVersion, moment: datetime) -> int:
-        """The number of the newest version that is not younger than the moment. Each probe halves the numbers that are left."""
-        low, high = oldest.version, self._newest_number() + 1
-        while high - low > 1:
-            middle = (low + high) // 2
-            found = self._versions.page(self._place, after=middle - 1, before=high, limit=1, descending=False)
-            if found and found[0].at <= moment:
-                low = found[0].version
-            else:
-                high = middle
-        return low
+    def unchanged_since(self, moment: datetime) -> int | None:
+        """The number of the record's newest version, if it names one that is not younger than the moment."""
+        current = self._current
+        head = read_chain(current.chain) if current else None
+        is_old = current is not None and head is not None and head.number == current.number and head.at and head.at <= moment
+        return current.number if current is not None and is_old else None
 
-    def _before(self, oldest: StoredVersion | None, moment: datetime) -> VersionState:
-        """The record before its oldest version, which may have been changed last before the moment."""
+    def before(self, oldest: StoredVersion | None, moment: datetime) -> VersionState:
+        """The record before its oldest version, which may have been changed last before the moment. Raises: as `at`."""
         if oldest is not None and oldest.change == "created":
-            raise NotFound(f"{self._place.subject} was created at {oldest.at.isoformat()}, after the requested time.")
-        number = oldest.version - 1 if oldest else self._newest_number()
+            raise NotFound(f"{self.place.subject} was created at {oldest.at.isoformat()}, after the requested time.")
+        number = oldest.version - 1 if oldest else self.newest_number()
         state = self.state(number)
         if state.content is None or _changed_at(state.content) > moment:
-            raise VersionExpired(
-                f"The version of {self._place.subject} at that time is not kept any more, or was never recorded."
-            )
+            raise VersionExpired(f"The version of {self.place.subject} at that time is not kept any more, or was never recorded.")
         return state
 
     def page(self, *, after: int | None, before: int | None, limit: int, descending: bool) -> list[RecordVersion]:
@@ -103,9 +94,9 @@ class History:
 
         Raises: NotFound if there is neither the record nor a version of it.
         """
-        found = self._versions.page(self._place, after=after, before=before, limit=limit, descending=descending)
+        found = self._versions.page(self.place, after=after, before=before, limit=limit, descending=descending)
         if not found and self._current is None:
-            self._newest_number()
+            self.newest_number()
         records = [recorded(stored) for stored in found]
         first = self._unrecorded(found, after, before) if descending and len(found) < limit else None
         return [*records, first] if first else records
@@ -118,6 +109,43 @@ class History:
             number = self._current.number if self._current and not self._current.chain else 0
         is_in_page = number > (after or 0) and (before is None or number < before)
         return RecordVersion(version=number, change="unrecorded", at=None) if is_in_page else None
+
+
+def states_at(versions: VersionStore, histories: Sequence[History], moment: datetime) -> list[VersionState]:
+    """The records of these histories as they were at a time, in their order. Each round of reads is one for all of them.
+
+    Raises: as `History.at`, for the first record that was not there, or whose version is not retained.
+    """
+    numbers = {place: number for place, one in enumerate(histories) if (number := one.unchanged_since(moment)) is not None}
+    changed = [place for place in range(len(histories)) if place not in numbers]
+    oldest = dict(zip(changed, versions.edges([(histories[place].place, None, None) for place in changed]), strict=True))
+    spans: dict[int, tuple[int, int]] = {}
+    states: dict[int, VersionState] = {}
+    for place, first in oldest.items():
+        if first is None or first.at > moment:
+            states[place] = histories[place].before(first, moment)
+        else:
+            spans[place] = first.version, histories[place].newest_number() + 1
+    numbers |= _in_force(versions, histories, spans, moment)
+    pairs = versions.pairs([(histories[place].place, number) for place, number in numbers.items()])
+    for (place, number), pair in zip(numbers.items(), pairs, strict=True):
+        states[place] = histories[place].state_in(number, pair)
+    return [states[place] for place in range(len(histories))]
+
+
+def _in_force(
+    versions: VersionStore, histories: Sequence[History], spans: dict[int, tuple[int, int]], moment: datetime
+) -> dict[int, int]:
+    """The number of the newest version of each record that is not younger than the moment. `spans`: by the record's place, a
+    version that is not younger, and a number after the last that may be. Each probe halves the numbers that are left.
+    """
+    while wide := {place: span for place, span in spans.items() if span[1] - span[0] > 1}:
+        middles = {place: sum(span) // 2 for place, span in wide.items()}
+        probes = [(histories[place].place, middles[place] - 1, high) for place, (_, high) in wide.items()]
+        for (place, (low, high)), found in zip(wide.items(), versions.edges(probes), strict=True):
+            is_old = found is not None and found.at <= moment
+            spans[place] = (found.version, high) if found is not None and is_old else (low, middles[place])
+    return {place: low for place, (low, _) in spans.items()}
 
 
 def recorded(stored: StoredVersion) -> RecordVersion:

@@ -16,15 +16,17 @@ import json
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
 from pydantic import BaseModel
 
 from hibernaut.domain.memory import versions
 from hibernaut.ports.clock import Clock
-from hibernaut.ports.storage.table import Item, Put, Value
+from hibernaut.ports.storage.table import Item, Put, Query, Value
 from hibernaut.schemas.base import JsonObject, wire_time
 from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.memory.version import SERVER, Author, ChangeKind, PriorRecord, StoredVersion
+from hibernaut.store.table import keys
 from hibernaut.store.table.bodies.codec import Codec, expired, json_of
 from hibernaut.store.table.tenant_table import TenantTable
 from hibernaut.store.versions import version_keys
@@ -75,6 +77,16 @@ class ChainHead:
     ttl: int = 0
 
 
+class VersionPair(NamedTuple):
+    """A version (None: not retained), the record before it, and the record after it, from the next version (each None if unknown,
+    and without the fields that `domain.memory.versions.KNOWN` names).
+    """
+
+    stored: StoredVersion | None
+    before: JsonObject | None
+    after: JsonObject | None
+
+
 def content_of(record: BaseModel) -> JsonObject:
     """The JSON of a record without its secrets."""
     content: JsonObject = json.loads(json_of(record))
@@ -92,6 +104,10 @@ def read_chain(chain: str) -> ChainHead:
         return ChainHead()
     number, found, at, ttl = chain.split("#")
     return ChainHead(int(number), found, datetime.fromisoformat(at), int(ttl))
+
+
+def _stored(items: Sequence[Item]) -> StoredVersion | None:
+    return StoredVersion.model_validate_json(str(items[0]["meta"])) if items else None
 
 
 def signed(version: Put, token: str) -> Put:
@@ -204,15 +220,46 @@ class VersionStore:
         """A version as an audit reads it."""
         return versions.ChainLink(json.loads(str(item["meta"])), self._prior(item))
 
-    def pair(self, place: VersionPlace, number: int) -> tuple[StoredVersion | None, JsonObject | None, JsonObject | None]:
-        """A version (None: not retained), the record before it, and the record after it, from the next version (each None if
-        unknown, and without the fields that `domain.memory.versions.KNOWN` names).
-        """
-        one, two = place.key(number), place.key(number + 1)
+    def pair(self, place: VersionPlace, number: int) -> VersionPair:
+        """One of `pairs`."""
+        return self.pairs([(place, number)])[0]
+
+    def pairs(self, wanted: Sequence[tuple[VersionPlace, int]]) -> list[VersionPair]:
+        """These versions with the records before and after them, in their order, read together."""
         now = self._clock.now()
-        found = {key: item for key, item in self._table.get_many([one, two]).items() if not expired(item, now)}
-        stored = StoredVersion.model_validate_json(str(found[one]["meta"])) if one in found else None
-        return stored, self._prior(found.get(one)), self._prior(found.get(two))
+        places = {place.key(each) for place, number in wanted for each in (number, number + 1)}
+        items = self._table.get_many(list(places)) if places else {}
+        found = {key: item for key, item in items.items() if not expired(item, now)}
+        return [self._pair(found.get(place.key(number)), found.get(place.key(number + 1))) for place, number in wanted]
+
+    def _pair(self, item: Item | None, following: Item | None) -> VersionPair:
+        stored = StoredVersion.model_validate_json(str(item["meta"])) if item is not None else None
+        return VersionPair(stored, self._prior(item), self._prior(following))
+
+    def edges(self, spans: Sequence[tuple[VersionPlace, int | None, int | None]]) -> list[StoredVersion | None]:
+        """The oldest retained version with after < number < before of each of these spans, in their order, read together."""
+        queries = [
+            Query(
+                place.pk,
+                prefix=place.prefix,
+                after=None if after is None else place.key(after).sk,
+                before=None if before is None else place.key(before).sk,
+                limit=1,
+                names=_NAMES,
+            )
+            for place, after, before in spans
+        ]
+        now = self._clock.now()
+        return [
+            self._edge(span, items[0]) if items and expired(items[0], now) else _stored(items)
+            for span, items in zip(spans, self._table.query_many(queries), strict=True)
+        ]
+
+    def _edge(self, span: tuple[VersionPlace, int | None, int | None], gone: Item) -> StoredVersion | None:
+        """The oldest retained version of a span after an expired one, which the table has not deleted yet."""
+        place, _, before = span
+        after = int(keys.last_part(str(gone["sk"])))
+        return next(iter(self.page(place, after=after, before=before, limit=1, descending=False)), None)
 
     def _prior(self, item: Item | None) -> JsonObject | None:
         return self._codec.record(PriorRecord, item).content if item is not None and "body" in item else None

@@ -78,8 +78,15 @@ class LogReader:
         self, conversations: Sequence[str], span: IdRange, *, limit: int | None = None, descending: bool = False
     ) -> list[Message]:
         """The rows of several logs without segments, at most `limit` of each. All logs are read together."""
-        queries = [self.query(conversation, span, limit=limit, descending=descending) for conversation in conversations]
-        return [self.row(item) for items in self._table.query_many(queries) for item in items]
+        pages = self.own_pages([(conversation, span) for conversation in conversations], limit=limit, descending=descending)
+        return [row for page in pages for row in page]
+
+    def own_pages(
+        self, spans: Sequence[tuple[str, IdRange]], *, limit: int | None = None, descending: bool = False
+    ) -> list[list[Message]]:
+        """The rows of a range of each of several logs without segments, at most `limit` of each, read together."""
+        queries = [self.query(conversation, span, limit=limit, descending=descending) for conversation, span in spans]
+        return [[self.row(item) for item in items] for items in self._table.query_many(queries)]
 
     def shared(self, segments: Sequence[Segment], items: Sequence[Item]) -> set[str]:
         """The ids of the rows among `items` that forks share by one of these segments. `items`: a part of one log, with roles."""
@@ -137,6 +144,12 @@ class LogReader:
             other_rows = map(self.row, self._table.get_many(places).values())
             rows |= {row.id: row for row in other_rows if row.id in homes[row.id].also or is_conversational(row)}
         return [rows[message_id] for message_id in message_ids if message_id in rows]
+
+    def own_messages(self, places: Sequence[tuple[str, str]]) -> dict[str, Message]:
+        """The rows that exist of these pairs of a conversation and a message of its own, by conversation, read together."""
+        wanted = {keys.message(self._tenant, *place): place[0] for place in places}
+        found = self._table.get_many(list(wanted)) if wanted else {}
+        return {wanted[key]: self.row(item) for key, item in found.items()}
 
     def existing(self, conversation: str, message_ids: Sequence[str]) -> set[str]:
         """The ids among these that are rows of the conversation's own log."""
