@@ -13,6 +13,7 @@ from fastapi.testclient import TestClient
 
 from hibernaut.ports.storage.table import Table
 from hibernaut.rest.app import create_app
+from hibernaut.services.records import AGENTS_AT_ONCE
 from hibernaut.wiring.api_services import services_of
 from hibernaut.wiring.embedded import Embedded, EmbeddedOverrides
 from hibernaut.wiring.settings import EmbeddedSettings
@@ -135,3 +136,29 @@ def test_the_versions_that_a_run_wrote_are_read_together(tmp_path: Path, blocks:
     meters[0].reset()
     assert {each.label for each in kept.run_versions.of(run)} == set(labels)
     assert meters[0].waits == 4, "the run, its blocks, their versions, the archives"
+
+
+DELETED: dict[str, tuple[str, dict[str, object], int]] = {
+    "block_ids": ("/v1/blocks/", {"label": "left", "value": "Ann"}, 1),
+    "tool_ids": ("/v1/tools/", {"source_code": SOURCE.format("left")}, 1),
+    "folder_ids": ("/v1/folders/", {"name": "left"}, 1),
+    "identity_ids": ("/v1/identities/", {"identifier_key": "left", "name": "Ann", "identity_type": "user"}, 1),
+    "archive": ("/v1/archives/", {"name": "left"}, 3),
+}
+"""A part that agents share: where it is made, and the transactions of its deletion without agents."""
+
+
+@pytest.mark.parametrize("name", DELETED)
+def test_a_part_that_is_deleted_leaves_its_agents_in_few_transactions(served: tuple[TestClient, Meter], name: str) -> None:
+    client, meter = served
+    path, body, own = DELETED[name]
+    part = client.post(path, json=body).json()["id"]
+    for _ in range(MANY):
+        agent = client.post("/v1/agents/", json={"name": f"{name} left", **({name: [part]} if name != "archive" else {})}).json()
+        if name == "archive":
+            client.patch(f"/v1/agents/{agent['id']}/archives/attach/{part}")
+    meter.reset()
+    assert client.delete(f"{path}{part}").status_code in (200, 204)
+    assert meter.transactions <= own + MANY // AGENTS_AT_ONCE + 1
+    left = client.get("/v1/agents/", params={"name": f"{name} left"}).json()
+    assert part not in str(left)

@@ -5,7 +5,7 @@ Knows the stores and the limits of a transaction. Must not know what a change me
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeVar
 
 from hibernaut.domain.agents.group_turns import is_group
@@ -46,6 +46,12 @@ from hibernaut.store.table.writer import Writer
 from hibernaut.store.versions.version_store import UNKNOWN, Edit, VersionStore
 
 _BYTES = MAX_BYTES * 3 // 4
+AGENTS_AT_ONCE = 25
+"""The largest number of agents that one transaction changes. A concurrent change of one of them repeats that of the others."""
+Decision = Callable[[StoredAgent], tuple[StoredAgent, Sequence[Change]]]
+"""Returns an agent after a change, and further changes of its transaction; the same object: nothing changes."""
+Links = Callable[[str], Sequence[Change]]
+"""Returns the changes of the link rows of an agent, by its id."""
 
 T = TypeVar("T")
 
@@ -166,7 +172,7 @@ class Records:
     def change_agent(
         self,
         agent_id: str,
-        decide: Callable[[StoredAgent], tuple[StoredAgent, Sequence[Change]]],
+        decide: Decision,
         user: str | None,
         edit: Edit = UNKNOWN,
     ) -> StoredAgent:
@@ -191,6 +197,38 @@ class Records:
             return after.model_copy(update={"version": before.version + 1})
 
         return self.until_settled(attempt)
+
+    def change_agents(self, agent_ids: Sequence[str], decide: Decision, links: Links, edit: Edit = UNKNOWN) -> None:
+        """Change the agents that exist among these, as many in one transaction as fit. `decide`: as in `change_agent`; its change
+        may not gain or lose more than a few marks. `links`: further changes for each id, also of a deleted agent.
+
+        Raises: Conflict if other requests keep changing an agent; the agents before it are changed.
+        """
+        for start in range(0, len(agent_ids), AGENTS_AT_ONCE):
+            some = agent_ids[start : start + AGENTS_AT_ONCE]
+            try:
+                self._change_some(some, decide, links, edit)
+            except ConditionFailed:  # another request changes one of them
+                for agent_id in some:
+                    self.until_settled(lambda: self._change_some([agent_id], decide, links, edit))  # noqa: B023  called at once
+
+    def _change_some(self, agent_ids: Sequence[str], decide: Decision, links: Links, edit: Edit) -> None:
+        """One attempt at `change_agents`. Raises: ConditionFailed."""
+        agents, token, now = self.agents.get_many(agent_ids), self.ids.token(), self.clock.now()
+        groups: list[list[Change]] = []
+        for agent_id in agent_ids:
+            changes = list(links(agent_id))
+            if (before := agents.get(agent_id)) is not None:
+                after, further = decide(before)
+                changes += further
+                if after is not before:
+                    after = after.model_copy(update={"updated_at": now})
+                    gained_marks, lost_marks = self.agent_marks.change(before, after)
+                    changes += [*self.agents.change(before, after, token, edit), *gained_marks, *lost_marks]
+            groups.append(changes)
+        for page in _packed(groups):
+            if page:
+                self.writer.write(*page, token=token)
 
     def approach(self, before: StoredAgent, after: StoredAgent, edit: Edit = UNKNOWN) -> StoredAgent:
         """Change an agent step by step until the way to `after` is one transaction. Returns the agent as it is then.
@@ -278,14 +316,19 @@ def records_over(stores: TenantStores, clock: Clock, ids: Ids) -> Records:
 
 
 def _pages(changes: Sequence[Change]) -> list[list[Change]]:
+    return _packed([change] for change in changes)
+
+
+def _packed(groups: Iterable[Sequence[Change]]) -> list[list[Change]]:
+    """The groups in as few transactions as their order permits. A group is not divided."""
     pages: list[list[Change]] = [[]]
     size = 0
-    for change in changes:
-        bytes_more = size_of_change(change)
-        if pages[-1] and (len(pages[-1]) == MAX_CHANGES or size + bytes_more > _BYTES):
+    for group in groups:
+        bytes_more = sum(map(size_of_change, group))
+        if pages[-1] and (len(pages[-1]) + len(group) > MAX_CHANGES or size + bytes_more > _BYTES):
             pages.append([])
             size = 0
-        pages[-1].append(change)
+        pages[-1] += group
         size += bytes_more
     return pages
 

@@ -200,14 +200,20 @@ class AgentUpdates:
 
         return self._records.change_agent(agent_id, decide, user, by_key(key_id))
 
-    def lose_folder(self, agent_id: str, folder_id: str, *, key_id: str | None = None) -> None:
-        """Detach a folder that is being deleted. A deleted agent only loses the link row. `key_id`: the caller's API key.
-
-        Raises: NotFound if the folder or the agent vanishes meanwhile.
+    def lose_folder(self, agent_ids: Sequence[str], folder_id: str, *, key_id: str | None = None) -> None:
+        """Detach a folder that is being deleted from these agents; with the last one the file tools are detached too. A deleted
+        agent only loses the link row. `key_id`: the caller's API key. Raises: Conflict.
         """
-        if self._records.agents.get(agent_id) is not None:
-            self.detach_folder(agent_id, folder_id, key_id=key_id)
-        self._records.writer.write(self._records.folders.detach(folder_id, agent_id))
+
+        def decide(agent: StoredAgent) -> tuple[StoredAgent, Sequence[Change]]:
+            if folder_id not in agent.source_ids:
+                return agent, []
+            folder_ids = [one for one in agent.source_ids if one != folder_id]
+            after = agent.model_copy(update={"source_ids": folder_ids, "tool_ids": tools_with(agent.tool_ids, folder_ids)})
+            return after, self._desk(agent, after)
+
+        folders = self._records.folders
+        self._records.change_agents(agent_ids, decide, lambda agent_id: [folders.detach(folder_id, agent_id)], by_key(key_id))
 
     def attach_identity(
         self, agent_id: str, identity_id: str, *, user: str | None = None, key_id: str | None = None

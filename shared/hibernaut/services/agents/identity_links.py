@@ -7,9 +7,9 @@ the identity exists.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 
 from hibernaut.ports.storage.table import Change
+from hibernaut.schemas.agents.agent import StoredAgent
 from hibernaut.schemas.agents.identity import MOST_IDENTITIES
 from hibernaut.schemas.errors import InvalidArgument, NotFound
 from hibernaut.services.agents.agent_updates import AgentUpdates
@@ -129,9 +129,14 @@ class IdentityLinks:
 
     def leave(self, identity_id: str, agent_ids: Sequence[str], block_ids: Sequence[str], *, key_id: str | None = None) -> None:
         """Detach the identity from these agents and blocks. Of a deleted block the link row is removed."""
-        for agent_id in agent_ids:
-            with suppress(NotFound):  # the agent was deleted meanwhile, with its marks
-                self._updates.detach_identity(agent_id, identity_id, key_id=key_id)
+
+        def without(agent: StoredAgent) -> tuple[StoredAgent, Sequence[Change]]:
+            if identity_id not in agent.identity_ids:
+                return agent, []
+            return agent.model_copy(update={"identity_ids": [one for one in agent.identity_ids if one != identity_id]}), []
+
+        # The marks of an agent are its links to identities.
+        self._records.change_agents(agent_ids, without, lambda _: [], by_key(key_id))
         for block_id in block_ids:
             try:
                 self._lose_block(identity_id, block_id, by_key(key_id))

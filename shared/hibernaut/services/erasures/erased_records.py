@@ -7,13 +7,11 @@ A block that bears this identity only is deleted even if remaining agents use it
 from __future__ import annotations
 
 from hibernaut.ports.storage.table import Change
-from hibernaut.schemas.agents.agent import StoredAgent
 from hibernaut.schemas.agents.erasure import ErasureLine, StoredErasure
-from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.memory.block import StoredBlock
 from hibernaut.services.erasures.erasure_parts import ErasureParts
 from hibernaut.services.memory.archives import delete_archive
-from hibernaut.services.memory.blocks import leave
+from hibernaut.services.memory.blocks import leave_agents
 from hibernaut.services.records import by_key
 from hibernaut.store.table import keys
 from hibernaut.store.versions.version_keys import VERSION
@@ -64,9 +62,7 @@ class ErasedRecords:
         for agent_id in agents:
             self._parts.begin(erasure.id, ErasureLine(kind="agent", id=agent_id, extent="parts"))
         self._records.until_settled(lambda: self._delete_block(line.id))
-        for agent_id in blocks.agents_of(line.id):
-            leave(self._records, agent_id, lambda agent: _without(agent, line.id), by_key(erasure.key_id))
-            self._parts.write([blocks.detach(line.id, agent_id)])
+        leave_agents(self._records, line.id, by_key(erasure.key_id))
         self._parts.write([self._records.identities.detach_block(erasure.identity_id, line.id)])
         self._parts.stores.erasures.empty(keys.block(self._records.tenant, line.id).pk)
         return line
@@ -133,7 +129,3 @@ class ErasedRecords:
         self._parts.files.delete_all(line.id)
         self._parts.stores.erasures.empty(keys.folder(self._records.tenant, line.id).pk)
         return line
-
-
-def _without(agent: StoredAgent, block_id: str) -> JsonObject:
-    return {"block_ids": [one for one in agent.block_ids if one != block_id]}

@@ -129,8 +129,7 @@ class Folders:
             self._records.writer.write(*self._records.folders.delete(folder), token=token)
 
     def _clear(self, folder_id: str, key_id: str | None) -> None:
-        for agent_id in self._records.folders.agents_of(folder_id):
-            self._agents.lose_folder(agent_id, folder_id, key_id=key_id)
+        self._agents.lose_folder(self._records.folders.agents_of(folder_id), folder_id, key_id=key_id)
         self._files.delete_all(folder_id)
 
 

@@ -243,23 +243,22 @@ class Blocks:
             self._records.writer.write(*deleted, *event, token=token)
             return block
 
-        def without(agent: StoredAgent) -> JsonObject:
-            return {"block_ids": [one for one in agent.block_ids if one != block_id]}
-
         block = self._records.until_settled(attempt)
-        for agent_id in self._records.blocks.agents_of(block_id):
-            leave(self._records, agent_id, without, by_key(key_id))
-            self._records.writer.write(self._records.blocks.detach(block_id, agent_id))
+        leave_agents(self._records, block_id, by_key(key_id))
         for identity_id in block.identity_ids:
             self._records.writer.write(self._records.identities.detach_block(identity_id, block_id))
 
 
-def leave(records: Records, agent_id: str, without: Callable[[StoredAgent], JsonObject], edit: Edit) -> None:
-    """Remove a deleted part from an agent; does nothing if the agent is deleted too. `without`: the fields without the part;
-    `edit`: the author of the deletion.
-    """
-    if records.agents.get(agent_id) is not None:
-        records.change_agent(agent_id, lambda agent: (agent.model_copy(update=without(agent)), []), None, edit)
+def leave_agents(records: Records, block_id: str, edit: Edit) -> None:
+    """Detach a deleted block from its agents. `edit`: the author of the deletion."""
+
+    def decide(agent: StoredAgent) -> tuple[StoredAgent, Sequence[Change]]:
+        if block_id not in agent.block_ids:
+            return agent, []
+        return agent.model_copy(update={"block_ids": [one for one in agent.block_ids if one != block_id]}), []
+
+    agent_ids = records.blocks.agents_of(block_id)
+    records.change_agents(agent_ids, decide, lambda agent_id: [records.blocks.detach(block_id, agent_id)], edit)
 
 
 def set_fields(request: BlockUpdate) -> JsonObject:

@@ -13,13 +13,13 @@ from hibernaut.domain.tools import time_limits
 from hibernaut.domain.tools.builtin.builtin_tools import builtin_by_id, builtin_tools
 from hibernaut.domain.tools.sources import tool_sources
 from hibernaut.domain.wire.listing import Page, page
-from hibernaut.ports.storage.table import Item
+from hibernaut.ports.storage.table import Change, Item
 from hibernaut.schemas.agents.agent import StoredAgent
 from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.errors import InvalidArgument, InvalidToolSource, NameTaken, Unprocessable
 from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.tools.tool import MAX_NAME, NAME, NpmRequirement, StoredTool, ToolCreate, ToolType, ToolUpdate
-from hibernaut.services.memory.blocks import contains, leave
+from hibernaut.services.memory.blocks import contains
 from hibernaut.services.records import Records, by_key
 from hibernaut.services.tool_calls.custom_tools import unrunnable
 from hibernaut.services.tools.adhoc_tool_runs import AdhocToolRuns
@@ -244,13 +244,14 @@ class Tools:
             tool = self._records.tool(tool_id)
             self._records.writer.write(*self._records.tools.delete(tool))
 
-        def without(agent: StoredAgent) -> JsonObject:
-            return {"tool_ids": [one for one in agent.tool_ids if one != tool_id]}
+        def without(agent: StoredAgent) -> tuple[StoredAgent, Sequence[Change]]:
+            if tool_id not in agent.tool_ids:
+                return agent, []
+            return agent.model_copy(update={"tool_ids": [one for one in agent.tool_ids if one != tool_id]}), []
 
         self._records.until_settled(attempt)
-        for agent_id in self._records.tools.agents_of(tool_id):
-            leave(self._records, agent_id, without, by_key(key_id))
-            self._records.writer.write(*self._records.tools.detach(tool_id, agent_id))
+        tools, agent_ids = self._records.tools, self._records.tools.agents_of(tool_id)
+        self._records.change_agents(agent_ids, without, lambda agent_id: tools.detach(tool_id, agent_id), by_key(key_id))
 
 
 def _id(row: Item) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hibernaut.domain.wire.listing import Page
+from hibernaut.schemas.agents.agent import UpdateAgent
 from hibernaut.schemas.errors import Conflict, NotFound
 from hibernaut.schemas.memory.block import BlockUpdate, CreateBlock, StoredBlock
 from hibernaut.services.memory.blocks import BlockFilter
@@ -70,6 +71,23 @@ def test_a_deleted_block_leaves_every_agent(house: House) -> None:
     for gone in (house.services.blocks.delete, house.services.blocks.retrieve):
         with pytest.raises(NotFound, match=f"Block with id '{block.id}' not found"):
             gone(block.id)
+
+
+def test_an_agent_that_changes_while_its_block_is_deleted_keeps_the_change_and_loses_the_block(contested: House) -> None:
+    block, kept = make(contested), make(contested, "kept")
+    agents = [contested.agent(block_ids=[kept.id, block.id]).id for _ in range(3)]
+    contested.services.agents.delete(contested.agent(block_ids=[block.id]).id)
+
+    def overtake() -> None:
+        contested.services.agents.updates.update(agents[1], UpdateAgent(description="d"))
+
+    contested.table.by = lambda: setattr(contested.table, "by", overtake)  # before the write that follows the block's deletion
+    contested.services.blocks.delete(block.id)
+    after = [contested.stored(agent_id) for agent_id in agents]
+    assert [agent.block_ids for agent in after] == [[kept.id]] * 3
+    assert [agent.description for agent in after] == [None, "d", None]
+    assert [agent.version for agent in after] == [2, 3, 2]
+    assert contested.stores.blocks.agents_of(block.id) == []
 
 
 def test_an_edit_that_was_overtaken_by_another_keeps_both(contested: House) -> None:
