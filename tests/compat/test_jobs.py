@@ -84,3 +84,16 @@ def test_jobs_that_are_none(http: httpx.Client) -> None:
     assert http.get("/v1/jobs", params={"after": UNKNOWN}).status_code == 404
     for query in ({"limit": 0}, {"limit": 1001}, {"order": "up"}, {"active": "perhaps"}):
         assert http.get("/v1/jobs", params=query).status_code == 422, query
+
+
+@pytest.mark.manifest("messages.async.callback.shown")
+def test_no_answer_shows_what_of_a_callbacks_address_may_be_secret(http: httpx.Client, new_agent: Make) -> None:
+    agent, secret = new_agent(), "http://user:planted-word@127.0.0.1:9/told?token=planted-word"
+    path = f"/v1/agents/{agent.id}/messages"
+    sent = http.post(f"{path}/async", json={"input": "Hello", "callback_url": secret})
+    http.post(path, json={"input": "And?"})
+    run = sent.json()["id"]
+    asked = [f"/v1/runs/{run}", f"/v1/runs/?agent_id={agent.id}", f"/v1/jobs/{run}", "/v1/jobs/", f"/v1/runs/{run}/trace"]
+    answers = [sent, *(http.get(each) for each in asked), http.delete(f"/v1/jobs/{run}")]
+    assert "planted-word" not in "".join(answer.text for answer in answers)
+    assert ["http://127.0.0.1:9/told?token=***" in answer.text for answer in answers] == [True] * 5 + [False, True]

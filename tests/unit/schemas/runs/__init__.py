@@ -1,0 +1,1 @@
+"""Unit tests of runs and of what belongs to them."""
