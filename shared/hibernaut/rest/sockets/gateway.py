@@ -154,7 +154,7 @@ class GatewaySockets:
     async def _admitted(self, scope: Scope, address: str) -> Principal:
         callers = self._parts.callers
         if callers is not None and not any(ip_address(address) in each for each in callers):
-            raise Forbidden("This address may not call the API.")
+            raise Forbidden("FORBIDDEN: This address may not call the API.")
         check_page(scope, self._parts.policy)
         principal = await self._actions.authenticated(key_of(scope))
         check_holder(scope, principal)

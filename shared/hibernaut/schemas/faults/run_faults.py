@@ -1,6 +1,11 @@
-"""The error of a run that was accepted and cannot be read."""
+"""The errors of a run that does not exist, and of one that was accepted and cannot be read."""
 
-from hibernaut.schemas.errors import Unavailable
+from hibernaut.schemas.errors import NotFound, Unavailable
+
+
+def no_run(run_id: str) -> NotFound:
+    """The error for a run that does not exist."""
+    return NotFound(f"Run with id {run_id} not found.")
 
 
 class RunUnreadable(Unavailable):

@@ -115,7 +115,7 @@ class AgentHistory:
         self._records.agent(agent_id)
         row = self._records.conversations.message(agent_id, message_id) or self._messages.get(message_id)
         if row is None or row.agent_id != agent_id:
-            raise NotFound(f"Message with id {message_id} not found for agent {agent_id}.")
+            raise NotFound(f"No message found with id '{message_id}' for agent '{agent_id}'.")
         return row
 
     def rows_until(self, row: Message, most: int) -> list[Message]:

@@ -6,8 +6,9 @@ from collections.abc import Callable
 
 from hibernaut.ports.clock import Clock
 from hibernaut.ports.runs.signal import RunSignal
-from hibernaut.schemas.errors import HibernautError, InvalidArgument, LogExpired, NotFound
+from hibernaut.schemas.errors import HibernautError, InvalidArgument, LogExpired
 from hibernaut.schemas.faults.rebuilt_error import rebuilt
+from hibernaut.schemas.faults.run_faults import no_run
 from hibernaut.schemas.ids import is_id
 from hibernaut.schemas.messages.letta_message import (
     ApprovalRequestDeltaMessage,
@@ -47,7 +48,7 @@ class RunFollower:
         """The run's stored state. Raises: NotFound."""
         state = self._stores.runs.get(run_id)
         if state is None:
-            raise NotFound(f"Run with id {run_id} not found.")
+            raise no_run(run_id)
         return state
 
     def log(self, run_id: str) -> RunLog:

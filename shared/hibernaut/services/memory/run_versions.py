@@ -14,6 +14,7 @@ from typing import NamedTuple
 from hibernaut.domain.memory import versions
 from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.errors import InvalidArgument, NotFound
+from hibernaut.schemas.faults.run_faults import no_run
 from hibernaut.schemas.ids import as_of, is_id
 from hibernaut.schemas.memory.version import RunVersion
 from hibernaut.schemas.memory.version_faults import VersionExpired
@@ -58,7 +59,7 @@ class RunVersions:
         """
         state = self._runs.get(run_id) if is_id(run_id, "run") else None
         if state is None:
-            raise NotFound(f"Run with ID {run_id} not found")
+            raise no_run(run_id)
         place = _place(after)
         return list(islice(chain(self._numbered(state.run, place, limit), self._inserted(state.run, place)), limit))
 

@@ -4,7 +4,7 @@ again.
 
 from __future__ import annotations
 
-from hibernaut.schemas.errors import NotFound
+from hibernaut.schemas.faults.run_faults import no_run
 from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.runs.approval import PendingApproval
 from hibernaut.schemas.runs.run import StoredRun
@@ -48,5 +48,5 @@ class RunContinuations:
     def _run(self, run_id: str) -> StoredRun:
         state = self._runs.get(run_id)
         if state is None:
-            raise NotFound(f"Run with id {run_id} not found.")
+            raise no_run(run_id)
         return state.run

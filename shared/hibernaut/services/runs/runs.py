@@ -11,6 +11,7 @@ from hibernaut.domain.wire.listing import FilteredPage, Page, filtered_page, pag
 from hibernaut.domain.wire.run_trace import spans
 from hibernaut.ports.storage.table import Item
 from hibernaut.schemas.errors import Conflict, InvalidArgument, NotFound
+from hibernaut.schemas.faults.run_faults import no_run
 from hibernaut.schemas.ids import is_id
 from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.messages.letta_message import LettaMessage
@@ -211,7 +212,7 @@ class Runs:
             raise InvalidArgument(f"Invalid run ID format: {run_id}. Expected format: 'run-<uuid4>'")
         state = self._runs.get(run_id)
         if state is None:
-            raise NotFound(f"Run with id {run_id} not found.")
+            raise no_run(run_id)
         return state
 
     def _agents_searched(self, query: RunQuery) -> Sequence[str]:

@@ -183,7 +183,7 @@ class Sending:
                 return accepted
             if further_failure is not None:
                 raise further_failure
-        raise Conflict("The conversation is too busy to take the message; try again.")
+        raise Conflict("CONFLICT: The conversation is too busy to take the message; try again.")
 
     def _wake(self, head: Head) -> None:
         """Bring the window of a resting conversation back, now that its run will be certain."""

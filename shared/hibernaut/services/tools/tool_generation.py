@@ -52,7 +52,7 @@ class ToolGeneration:
             try:
                 return self._generated_tool(request, generated)
             except InvalidArgument as error:
-                fault, source = error.detail, generated.source_code
+                fault, source = error.detail.removeprefix("INVALID_ARGUMENT: "), generated.source_code
                 reasons = [*request.validation_errors, fault]
         raise InvalidModelResponse(f"{config.handle or config.model} has written no usable tool: {fault}; ask again")
 

@@ -23,6 +23,7 @@ from hibernaut.ports.model import Models
 from hibernaut.ports.storage.table import ConditionFailed
 from hibernaut.schemas.agents.conversation import Head
 from hibernaut.schemas.errors import Busy, InvalidArgument, NotFound
+from hibernaut.schemas.faults.run_faults import no_run
 from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.messages.message import Message
 from hibernaut.schemas.models.compaction import CompactionPlan, CompactionResponse
@@ -87,7 +88,7 @@ class Compaction:
         """
         state = self._stores.runs.get(run_id)
         if state is None:
-            raise NotFound(f"Run with ID {run_id} not found")
+            raise no_run(run_id)
         if state.run.status is not RunStatus.RUNNING:
             return AdvanceResult("waiting" if state.run.status is RunStatus.CREATED else "finished", state.run.steps)
         if state.run.compact_for is None or state.journal:

@@ -68,7 +68,7 @@ class Handovers:
             if head is None or head.waiting != before.waiting:
                 return Handover()  # The transaction's condition fails, and everything is read again.
         if before.waiting:
-            raise Conflict(f"The queue of conversation {before.id} does not settle; try again.")
+            raise Conflict(f"CONFLICT: The queue of conversation {before.id} does not settle; try again.")
         return Handover()
 
     def to(self, state: RunState, last_message: str | None, now: datetime) -> Handover:

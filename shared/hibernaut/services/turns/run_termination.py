@@ -29,6 +29,7 @@ from hibernaut.ports.runs.workflow import RunRef
 from hibernaut.ports.storage.table import MAX_CHANGES, ConditionFailed, TableError
 from hibernaut.schemas.agents.conversation import Head
 from hibernaut.schemas.errors import Conflict, HibernautError, NotFound
+from hibernaut.schemas.faults.run_faults import no_run
 from hibernaut.schemas.memory.version import Author
 from hibernaut.schemas.messages.message import Message
 from hibernaut.schemas.runs.events import RunEvent
@@ -106,7 +107,7 @@ class RunTermination:
         for _ in range(TRIES):
             state = self._runs.get(run_id)
             if state is None:
-                raise NotFound(f"Run with ID {run_id} not found")
+                raise no_run(run_id)
             head = self._conversations.head(state.run.conversation_id or state.run.agent_id)
             try:
                 if state.ended:
@@ -120,7 +121,7 @@ class RunTermination:
                 self.pass_on(run_id)
             self._units.tell(state.run)
             return None
-        raise Conflict(f"Run {run_id} cannot be ended: it does not settle. Try again.")
+        raise Conflict(f"CONFLICT: Run {run_id} keeps being changed by other requests; try again.")
 
     def pass_on(self, run_id: str, *, last: bool = False) -> None:
         """Cancel what answers the calls of a group's run that was cancelled. If that fails here, the sweep does it, which looks

@@ -31,6 +31,7 @@ from hibernaut.domain.window import sent_messages, window
 from hibernaut.ports.storage.table import ConditionFailed, TooLarge
 from hibernaut.schemas.agents.conversation import Head
 from hibernaut.schemas.errors import Conflict, NotFound
+from hibernaut.schemas.faults.run_faults import no_run
 from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.messages.message import Message
 from hibernaut.schemas.runs.turn import Journal, Stamp
@@ -122,7 +123,7 @@ class TurnEngine:
         while True:
             state = handoff.state if handoff else self._runs.get(run_id)
             if state is None:
-                raise NotFound(f"Run with ID {run_id} not found")
+                raise no_run(run_id)
             head = handoff.head if handoff else None
             advanced = self._one(state, seconds_left, head=head, drop=drop, takes_over=takes_over)
             outdated = handoff is not None and advanced.next == "busy"
@@ -267,7 +268,7 @@ class TurnEngine:
             except TooLarge:
                 results, effects = self._tool_calls.unwritten(work, results)
                 return self._commits.commit(replace(work, effects=effects), absorb(turn, ToolsReturned(results)), timing)
-        raise Conflict(f"The memory of agent {work.agent.id} keeps being changed by others.")
+        raise Conflict(f"CONFLICT: The memory of agent {work.agent.id} keeps being changed by others.")
 
     def _wait_for_claim(self, work: StepWork, seconds: float) -> AdvanceResult:
         """Extend the lease, without a worker, until the other attempt's call must have ended. The next attempt then reads the

@@ -225,7 +225,7 @@ class UnitWriter:
                     continue
             self._charges.written(charged)
             return self._after_write(unit, handover, turn)
-        raise Conflict(f"The end of run {unit.state.run.id} cannot be written: the conversation is too busy.")
+        raise Conflict(f"CONFLICT: The end of run {unit.state.run.id} cannot be written: the conversation is too busy.")
 
     def tell(self, run: StoredRun) -> None:
         """Notify the receivers of the run's end: its `callback_url`, or the run that called it. If that fails here, the sweep

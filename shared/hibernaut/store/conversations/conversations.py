@@ -123,7 +123,7 @@ class ConversationStore:
             if conversation_now is not None:
                 self.keep(conversation_now)
                 return conversation_now
-        raise Conflict(f"The log of conversation {conversation} does not settle; try again.")
+        raise Conflict(f"CONFLICT: The log of conversation {conversation} does not settle; try again.")
 
     def _snapshot(self, head: Head, *, any_prompt: bool = False) -> LoadedConversation | None:
         cached = self._cache.get(head.id)
@@ -296,7 +296,7 @@ class ConversationStore:
             found = self.heads([keys.last_part(str(mark["sk"])) for mark in marks])
             if len(found) == len(marks):
                 return list(found.values())
-        raise Conflict(f"The forks of conversation {source} do not settle; try again.")
+        raise Conflict(f"CONFLICT: The forks of conversation {source} do not settle; try again.")
 
     def newest_fork(self, source: str) -> Head | None:
         """The head of the newest fork that shares rows of a log. None: there is none, or it is being deleted."""

@@ -269,7 +269,7 @@ class RunStore:
             journal = self.journal(state.run.id)
             if journal is not None and journal.mark == state.journal:
                 return journal
-        raise Conflict(f"The journal of run {state.run.id} does not settle; try again.")
+        raise Conflict(f"CONFLICT: The journal of run {state.run.id} does not settle; try again.")
 
     def put_claim(self, state: RunState, claim: Claim, token: str, now: datetime) -> Put:
         """The change that claims a call of the run's current step. Condition: the call has no claim."""

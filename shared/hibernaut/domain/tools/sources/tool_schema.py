@@ -68,9 +68,11 @@ def schema_with(name: str, description: str, args_json_schema: JsonObject) -> Js
     an object.
     """
     if args_json_schema.get("type", "object") != "object":
-        raise InvalidArgument("args_json_schema must describe an object: its properties and which of them are required")
+        raise InvalidArgument(
+            "INVALID_ARGUMENT: args_json_schema must describe an object: its properties and which of them are required"
+        )
     if problem := problem_of(args_json_schema):
-        raise InvalidArgument(f"args_json_schema is not a JSON schema: {problem}")
+        raise InvalidArgument(f"INVALID_ARGUMENT: args_json_schema is not a JSON schema: {problem}")
     properties = Inliner(args_json_schema).inlined(args_json_schema.get("properties", {}))
     return {
         "name": name,
@@ -92,7 +94,9 @@ def _function(tree: ast.Module, name: str | None) -> Function:
             f"The tool's source defines no function called {name}" if name else "The tool's source defines no function"
         )
     if len(functions[-1].name) > MAX_NAME:
-        raise InvalidArgument(f"A tool's name has at most {MAX_NAME} characters: {functions[-1].name[: 2 * MAX_NAME]}")
+        raise InvalidArgument(
+            f"INVALID_ARGUMENT: A tool's name has at most {MAX_NAME} characters: {functions[-1].name[: 2 * MAX_NAME]}"
+        )
     return functions[-1]
 
 
@@ -149,12 +153,14 @@ class Inliner:
             return self._inlined(schema, 0)
         except BudgetSpent:
             raise InvalidArgument(
-                f"args_json_schema is too large to be written inline: a schema has at most {LARGEST_SCHEMA} characters"
+                f"INVALID_ARGUMENT: args_json_schema is too large to be written inline: a schema has at most {LARGEST_SCHEMA} characters"
             ) from None
 
     def _inlined(self, schema: Json, depth: int) -> Json:
         if depth > _DEEPEST:
-            raise InvalidArgument("args_json_schema contains itself, or is nested too deeply, to be written inline")
+            raise InvalidArgument(
+                "INVALID_ARGUMENT: args_json_schema contains itself, or is nested too deeply, to be written inline"
+            )
         match schema:
             case {"$ref": str(reference), **others} if isinstance(found := target(reference, self._root), dict):
                 self.budget.spend(len(reference))

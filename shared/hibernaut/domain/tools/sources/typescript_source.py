@@ -72,7 +72,9 @@ class TypescriptSource:
                 f"The tool's source defines no function called {name}" if name else "The tool's source defines no function"
             )
         if len(selected.name) > MAX_NAME:
-            raise InvalidArgument(f"A tool's name has at most {MAX_NAME} characters: {selected.name[: 2 * MAX_NAME]}")
+            raise InvalidArgument(
+                f"INVALID_ARGUMENT: A tool's name has at most {MAX_NAME} characters: {selected.name[: 2 * MAX_NAME]}"
+            )
         return selected
 
 
