@@ -26,7 +26,7 @@ from hibernaut.schemas.memory.file import FileStatus, StoredFile
 from hibernaut.services.search.hybrid_search import SearchScope
 from hibernaut.services.search.search_sources import NoEmbedders
 from hibernaut.store.stores import Stores
-from hibernaut.wiring.run_engine import SearchEngines
+from hibernaut.wiring.run_resources import SearchEngines
 
 SIZE = 10_000_000
 SECONDS_OF_EMBEDDING = 30.0

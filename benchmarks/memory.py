@@ -31,7 +31,7 @@ from hibernaut.services.search.hybrid_search import SearchScope
 from hibernaut.services.search.index_poll_worker import IndexPollWorker
 from hibernaut.store.stores import Stores
 from hibernaut.wiring.engines.index_feed import indexing_of
-from hibernaut.wiring.run_engine import SearchEngines
+from hibernaut.wiring.run_resources import SearchEngines
 
 ARCHIVE = "archive-00000000-0000-4000-8000-000000000001"
 CONFIG = EmbeddingConfig(embedding_endpoint_type="test", embedding_model="drawn", embedding_dim=384)

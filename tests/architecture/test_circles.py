@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
+from collections.abc import Mapping
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
 
 import grimp
 
 PRODUCT = "hibernaut"
-CHAT, WIRING = f"{PRODUCT}.local.chat", f"{PRODUCT}.wiring"
-FOR_TYPES_ALONE = (
-    {f"{CHAT}.chat", f"{CHAT}.chat_commands"},  # a command is a function of its chat
-    # Each of the others builds a part of the run engine from the engine's resources.
-    {f"{WIRING}.run_engine", f"{WIRING}.erasing", f"{WIRING}.lookup_tools", f"{WIRING}.mcp"},
-)
-"""Modules that import each other for annotations alone."""
 
 
 @cache
@@ -56,15 +49,8 @@ def test_no_modules_import_each_other() -> None:
     assert len(imports()) > 500
 
 
-def part(graph: Mapping[str, frozenset[str]], names: Set[str]) -> Mapping[str, frozenset[str]]:
-    """The graph of these modules alone."""
-    return {name: graph[name] & names for name in names}
-
-
-def test_two_groups_of_modules_name_each_other_in_annotations_and_no_others_do() -> None:
-    graph = imports(types=True)
-    assert circle(part(graph, graph.keys() - set[str]().union(*FOR_TYPES_ALONE))) == []
-    assert all(circle(part(graph, group)) for group in FOR_TYPES_ALONE)
+def test_no_modules_name_each_other_in_annotations() -> None:
+    assert circle(imports(types=True)) == []
 
 
 def test_nothing_in_a_package_imports_its_neighbour_in_a_circle() -> None:

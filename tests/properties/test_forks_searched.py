@@ -19,7 +19,7 @@ from hibernaut.schemas.memory.search_index import SearchMode
 from hibernaut.schemas.memory.searches import AgentMessageSearch, MessageSearch
 from hibernaut.services.search.search_api import SearchApi
 from hibernaut.wiring.engines.index_feed import indexing_of
-from hibernaut.wiring.run_engine import SearchEngines
+from hibernaut.wiring.run_resources import SearchEngines
 from tests.properties.test_forks import MOST, WHICH, Forks
 from tests.support.conversations import talk
 from tests.support.hashing_embedder import OneEmbedder

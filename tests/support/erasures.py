@@ -31,7 +31,8 @@ from hibernaut.services.sending.sending import SendRequest
 from hibernaut.services.tool_calls.tool_limits import ToolLimits
 from hibernaut.wiring.api_services import services_over
 from hibernaut.wiring.engines.index_feed import indexing_of
-from hibernaut.wiring.run_engine import RunEngines, SearchEngines
+from hibernaut.wiring.run_engine import RunEngines
+from hibernaut.wiring.run_resources import SearchEngines
 from tests.support.hashing_embedder import OneEmbedder
 from tests.support.scripted_model import calls, says
 from tests.support.world import TENANT, Data, World, data_in

@@ -52,7 +52,8 @@ from hibernaut.wiring.engines.embedding import LazyEmbedders, own_embedder
 from hibernaut.wiring.engines.memory_index import index_of
 from hibernaut.wiring.engines.web_search import LazyWebSearch
 from hibernaut.wiring.mcp import LazyMcp
-from hibernaut.wiring.run_engine import RunEngines, SearchEngines
+from hibernaut.wiring.run_engine import RunEngines
+from hibernaut.wiring.run_resources import SearchEngines
 from hibernaut.wiring.settings import AwsSettings, BadSetting, invocation_trace
 from hibernaut.wiring.tenant_budget import tenant_budget_of
 from hibernaut.wiring.tracing import function_tracer

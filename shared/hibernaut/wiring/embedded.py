@@ -68,7 +68,8 @@ from hibernaut.wiring.engines.packages import folders_of
 from hibernaut.wiring.engines.web_search import LazyWebSearch
 from hibernaut.wiring.identity import identity_provider_of
 from hibernaut.wiring.mcp import LazyMcp
-from hibernaut.wiring.run_engine import RunEngines, SearchEngines
+from hibernaut.wiring.run_engine import RunEngines
+from hibernaut.wiring.run_resources import SearchEngines
 from hibernaut.wiring.settings import EmbeddedSettings
 from hibernaut.wiring.tenant_budget import tenant_budget_of
 from hibernaut.wiring.tracing import home_tracer

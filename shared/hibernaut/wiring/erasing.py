@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from hibernaut.services.prompt.system_messages import SystemMessages
     from hibernaut.services.turns.run_termination import RunTermination
     from hibernaut.store.stores import TenantStores
-    from hibernaut.wiring.run_engine import RunResources
+    from hibernaut.wiring.run_resources import RunResources
 
 
 def erasures_of(stores: TenantStores, shared: RunResources, *, prompts: SystemMessages, termination: RunTermination) -> Erasures:

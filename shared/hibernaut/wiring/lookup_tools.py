@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from hibernaut.services.tool_calls.memory_tools import MemoryTools
     from hibernaut.services.tool_calls.online_tools import OnlineTools
     from hibernaut.store.stores import TenantStores
-    from hibernaut.wiring.run_engine import RunResources
+    from hibernaut.wiring.run_resources import RunResources
 
 
 class LazyLookupTools:

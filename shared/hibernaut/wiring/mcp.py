@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from hibernaut.services.tools.mcp_servers import McpServers
     from hibernaut.services.tools.tools import Tools
     from hibernaut.store.stores import TenantStores
-    from hibernaut.wiring.run_engine import RunResources
+    from hibernaut.wiring.run_resources import RunResources
 
 
 class LazyMcp:

@@ -3,21 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
+from typing import Protocol
 from urllib.parse import quote
 
 from hibernaut.local.profiles import CannotServe
-from hibernaut.local.remote.agent_server import ServerRefused
-from hibernaut.local.terminal import BOLD, harmless, one_line
+from hibernaut.local.remote.agent_server import AgentServer, ServerRefused
+from hibernaut.local.terminal import BOLD, Paint, harmless, one_line
 from hibernaut.schemas.immutable import immutable
-
-if TYPE_CHECKING:
-    from hibernaut.local.chat.chat import Chat
 
 PREVIEW = 60
 """Characters of a block in the list of blocks."""
 FOUND = 5
 """Passages that a search shows."""
+
+
+class CommandedChat(Protocol):
+    """What commands use of a chat. `over`: no further line is read."""
+
+    agent_id: str
+    name: str
+    over: bool
+    paint: Paint
+
+    @property
+    def server(self) -> AgentServer:
+        """The server of the agent."""
+
+    def talk_to(self, id_or_name: str | None) -> None:
+        """Choose the agent by id or name. Raises: CannotServe."""
+
+    def resume(self) -> bool:
+        """Follow the run that is under way, and answer what waits. False: there is neither. Raises: CannotServe."""
+
+    def stop(self) -> None:
+        """Stop the runs of the agent. Raises: ServerRefused (409) if there are none."""
+
+    def tell(self, text: str) -> None:
+        """Write a line for the person."""
 
 
 @immutable
@@ -26,10 +48,10 @@ class ChatCommand:
 
     usage: str
     about: str
-    run: Callable[[Chat, str], None]
+    run: Callable[[CommandedChat, str], None]
 
 
-def perform(chat: Chat, line: str) -> None:
+def perform(chat: CommandedChat, line: str) -> None:
     """Perform the command of a line. An error is printed, and the chat continues."""
     name, _, rest = line[1:].partition(" ")
     command = COMMANDS.get(name)
@@ -44,12 +66,12 @@ def perform(chat: Chat, line: str) -> None:
         chat.tell(str(reason))
 
 
-def _help(chat: Chat, _: str) -> None:
+def _help(chat: CommandedChat, _: str) -> None:
     for name, command in COMMANDS.items():
         chat.tell(f"/{name} {command.usage}".ljust(24) + command.about)
 
 
-def _memory(chat: Chat, label: str) -> None:
+def _memory(chat: CommandedChat, label: str) -> None:
     place = f"/v1/agents/{chat.agent_id}/core-memory/blocks"
     if label:
         chat.tell(str(chat.server.get(f"{place}/{quote(label, safe='')}")["value"]))
@@ -59,7 +81,7 @@ def _memory(chat: Chat, label: str) -> None:
         print(f"{name}  {len(block['value']):,}/{block['limit']:,}  {one_line(str(block['value']), PREVIEW)}")
 
 
-def _block(chat: Chat, rest: str) -> None:
+def _block(chat: CommandedChat, rest: str) -> None:
     label, _, value = rest.partition(" ")
     if not label or not value:
         chat.tell("What the block is to say is missing: /block LABEL TEXT. /memory LABEL shows it.")
@@ -68,7 +90,7 @@ def _block(chat: Chat, rest: str) -> None:
     chat.tell(f"{label} is changed; the agent sees it with the next message.")
 
 
-def _search(chat: Chat, query: str) -> None:
+def _search(chat: CommandedChat, query: str) -> None:
     if not query:
         chat.tell("What is looked for is missing: /search TEXT.")
         return
@@ -80,7 +102,7 @@ def _search(chat: Chat, query: str) -> None:
         chat.tell("Nothing is found in the archival memory.")
 
 
-def _stop(chat: Chat, _: str) -> None:
+def _stop(chat: CommandedChat, _: str) -> None:
     try:
         chat.stop()
     except ServerRefused as refused:
@@ -91,18 +113,18 @@ def _stop(chat: Chat, _: str) -> None:
         chat.tell("Stopped.")
 
 
-def _resume(chat: Chat, _: str) -> None:
+def _resume(chat: CommandedChat, _: str) -> None:
     if not chat.resume():
         chat.tell("Nothing is running, and nothing waits for an answer.")
 
 
-def _agent(chat: Chat, id_or_name: str) -> None:
+def _agent(chat: CommandedChat, id_or_name: str) -> None:
     if id_or_name:
         chat.talk_to(id_or_name)
     chat.tell(f"{chat.name} ({chat.agent_id}) at {chat.server.url}")
 
 
-def _quit(chat: Chat, _: str) -> None:
+def _quit(chat: CommandedChat, _: str) -> None:
     chat.over = True
 
 

@@ -22,7 +22,7 @@ from hibernaut.services.search.index_poll_worker import IndexPollWorker
 from hibernaut.services.search.reindexing import Reindexing
 from hibernaut.store.stores import Stores, TenantStores
 from hibernaut.wiring.engines.index_feed import indexing_of
-from hibernaut.wiring.run_engine import SearchEngines
+from hibernaut.wiring.run_resources import SearchEngines
 from tests.support.blobs import MemoryBlobs
 from tests.support.clocks import ManualClock
 from tests.support.hashing_embedder import HashingEmbedder

@@ -11,7 +11,8 @@ import pytest
 from hibernaut.adapters.memory_index.sqlite import SqliteMemoryIndex
 from hibernaut.services.search.index_wake_up import SEARCHING, STAYS_AWAKE, IndexWakeUp
 from hibernaut.services.tool_calls.tool_limits import ToolLimits
-from hibernaut.wiring.run_engine import RunEngines, SearchEngines
+from hibernaut.wiring.run_engine import RunEngines
+from hibernaut.wiring.run_resources import SearchEngines
 from tests.support.clocks import ManualClock
 from tests.support.late_index import LateMemoryIndex
 from tests.support.scripted_model import in_turn, says

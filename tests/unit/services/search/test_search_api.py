@@ -17,7 +17,7 @@ from hibernaut.services.search.search_api import SearchApi, standing
 from hibernaut.services.search.search_sources import NoEmbedders
 from hibernaut.services.tool_calls.memory_tools import MemoryTools
 from hibernaut.store.stores import TenantStores
-from hibernaut.wiring.run_engine import SearchEngines
+from hibernaut.wiring.run_resources import SearchEngines
 from tests.support.house import House
 from tests.support.scripted_model import calls, in_turn, says
 from tests.support.world import World, data_in

@@ -22,7 +22,7 @@ from hibernaut.services.search.hybrid_search import SearchScope
 from hibernaut.services.search.index_poll_worker import IndexPollWorker
 from hibernaut.store.stores import Stores, TenantStores
 from hibernaut.wiring.engines.index_feed import indexing_of
-from hibernaut.wiring.run_engine import SearchEngines
+from hibernaut.wiring.run_resources import SearchEngines
 from tests.support.clocks import ManualClock
 from tests.support.hashing_embedder import OneEmbedder
 from tests.support.memories import Hooked

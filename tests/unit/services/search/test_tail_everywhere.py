@@ -7,7 +7,7 @@ from pathlib import Path
 from hibernaut.adapters.memory_index.sqlite import SqliteMemoryIndex
 from hibernaut.services.search.hybrid_search import TAIL, SearchScope
 from hibernaut.services.search.search_sources import NoEmbedders
-from hibernaut.wiring.run_engine import SearchEngines
+from hibernaut.wiring.run_resources import SearchEngines
 from tests.support.memories import memories
 from tests.support.scripted_model import in_turn, says
 from tests.support.world import World, data_in
