@@ -1,7 +1,7 @@
 """The run protocol's rules, each by a test of the real code that fails without the rule.
 
 The rules are those of the protocol's executable model. Each is taken out of the code where the second column says; then the test
-of its name fails. Beside them stand the stories of `tests/unit/services/test_run_*.py`, and the proof (`tests/proof`), which
+of its name fails. Beside them stand the stories of runs in `tests/unit/services`, and the proof (`tests/proof`), which
 knows no rules.
 
     rule                              where it stands                                                     test (test_rules_of_...)
