@@ -30,6 +30,7 @@ class DueThreads:
         self._lock = threading.Lock()
 
     def bind(self, handle: Callable[[Key], object]) -> None:
+        """Set the function that handles an item. Called before the first `start`."""
         self._handle = handle
 
     def start(self, places: Sequence[Key]) -> None:

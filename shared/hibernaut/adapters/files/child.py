@@ -15,6 +15,9 @@ import warnings
 
 
 def main() -> None:
+    """Read a job and its data from stdin, and write the reply as JSON to stdout. The process limits itself to the job's memory
+    and CPU.
+    """
     source, sink = sys.stdin.buffer, os.dup(1)
     os.dup2(2, 1)  # the output of a parser must not reach the reply
     job = json.loads(source.readline())
@@ -47,6 +50,7 @@ def limit_itself(memory: int, cpu: int) -> None:
 
 
 def parse(job: dict[str, str], data: bytes) -> dict[str, object]:
+    """The text of a file as a reply. Raises: ValueError if it cannot be read, or unpacks to too much."""
     from hibernaut.adapters.files.parsers import PARSERS, longest_text
 
     most = longest_text(len(data))
@@ -62,6 +66,7 @@ def parse(job: dict[str, str], data: bytes) -> dict[str, object]:
 
 
 def grep(job: dict[str, object], data: bytes) -> dict[str, object]:
+    """The indices of the first matching lines as a reply, or the error of an invalid pattern."""
     warnings.simplefilter("ignore")
     try:
         search = re.compile(str(job["pattern"]), re.IGNORECASE | re.MULTILINE).search

@@ -28,6 +28,7 @@ class IngestThreads:
         self._under_way = 0
 
     def bind(self, process: Callable[[str, str], None]) -> None:
+        """Set the function that ingests a file of a tenant. Called before the first `start`."""
         self._process = process
 
     def start(self, tenant: str, file_id: str) -> None:

@@ -71,13 +71,14 @@ class OpenSearchDialect(Protocol):
     def lexical_search(self, query: IndexQuery, weights: Mapping[str, float]) -> dict[str, Any]:
         """The search by words. `weights`: the rarities of the terms to look for."""
 
-    def lexical_hits(
-        self, response: Mapping[str, Any], query: IndexQuery, weights: Mapping[str, float]
-    ) -> tuple[IndexHit, ...]: ...
+    def lexical_hits(self, response: Mapping[str, Any], query: IndexQuery, weights: Mapping[str, float]) -> tuple[IndexHit, ...]:
+        """The hits of a response to `lexical_search`, best first, at most as many as the query wants."""
 
-    def vector_search(self, query: IndexQuery, vector: Sequence[float]) -> dict[str, Any]: ...
+    def vector_search(self, query: IndexQuery, vector: Sequence[float]) -> dict[str, Any]:
+        """The search by meaning, with the filters of the query."""
 
-    def vector_hits(self, response: Mapping[str, Any], query: IndexQuery) -> tuple[IndexHit, ...]: ...
+    def vector_hits(self, response: Mapping[str, Any], query: IndexQuery) -> tuple[IndexHit, ...]:
+        """The hits of a response to `vector_search`, best first, at most as many as the query wants."""
 
     def states(self, index: str, tenant: str, size: int) -> Iterator[IndexedState]:
         """All documents of a tenant in the order of their ids, read in pages of `size`."""

@@ -56,6 +56,7 @@ def translated() -> Iterator[None]:
 
 
 def of_status(status: object, text: str) -> Exception:
+    """The port's error for a response's status: ValueError if a retry is pointless, else IndexAsleep."""
     return ValueError(text) if status == _MEANINGLESS else IndexAsleep(f"{status}: {text}")
 
 

@@ -75,6 +75,7 @@ def counts_search(query: IndexQuery, query_terms: Sequence[str]) -> dict[str, An
 
 
 def counts_of(response: Mapping[str, Any], query_terms: Sequence[str]) -> WordCounts:
+    """The counts in the response to a request for the frequencies of these terms, in their order."""
     buckets = response.get("aggregations", {}).get("holding", {}).get("buckets", {})
     holding = {term: int(buckets[str(number)]["doc_count"]) for number, term in enumerate(query_terms) if str(number) in buckets}
     return WordCounts(texts=int(response["hits"]["total"]["value"]), holding=holding)

@@ -16,6 +16,7 @@ _START = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def microseconds(moment: datetime) -> int:
+    """Whole microseconds since 1970, as moments are stored."""
     return (moment - _START) // timedelta(microseconds=1)
 
 

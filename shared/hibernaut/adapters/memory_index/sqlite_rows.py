@@ -110,6 +110,7 @@ def has(connection: sqlite3.Connection, number: int, tenant: str, kind: str, pla
 
 
 def forget_tombstones(writer: sqlite3.Connection, number: int, before: float) -> None:
+    """Delete the space's tombstones that were written before this time."""
     writer.execute(f"DELETE FROM tombstone_{number} WHERE at < ?", (before,))
 
 

@@ -58,8 +58,10 @@ def upgrade(numbers: Iterable[int]) -> list[str]:
 
 
 def space_creation(number: int) -> list[str]:
+    """The statements that create the tables of a space."""
     return [statement.format(number=number) for statement in _SPACE]
 
 
 def space_removal(number: int) -> list[str]:
+    """The statements that drop the tables of a space."""
     return [f"DROP TABLE {table}_{number}" for table in _TABLES]

@@ -42,9 +42,11 @@ class VectorPlace:
     name: str
 
     def table(self) -> str:
+        """The table with the documents of the space."""
         return f"document_{self.space}"
 
     def key(self) -> tuple[str, str, str]:
+        """The values of the columns that select the place in the table: tenant, kind and place."""
         return self.tenant, self.kind, self.name
 
 

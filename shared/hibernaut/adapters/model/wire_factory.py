@@ -76,6 +76,7 @@ class WireFactory:
         return settings.dialect is OPENAI and (self.openai_wire or (RESPONSES if settings.official else "chat")) == RESPONSES
 
     def wire(self, settings: ProviderSettings) -> ListsModels:
+        """The adapter that speaks the wire format of the settings. Opens no connection."""
         key, url, dialect = settings.key, settings.url, settings.dialect
         if settings.kind == ANTHROPIC:
             from hibernaut.adapters.model.anthropic.anthropic import AnthropicModel

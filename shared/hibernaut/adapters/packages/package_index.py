@@ -59,9 +59,11 @@ class PackageIndex:
         return IndexSession(self, quota, folder)
 
     def connect(self, seconds: float) -> Client:
+        """A client that follows redirects within the outbound policy, with a timeout of `seconds`."""
         return self._door.client(seconds, follow_redirects=True)
 
     def page(self, project: str) -> str:
+        """The address of a project's page, by its normalized name."""
         return f"{self._root}{quote(project, safe='')}/"
 
     def headers(self, url: str) -> dict[str, str]:

@@ -38,9 +38,11 @@ class WheelSource(Protocol):
     @property
     def target(self) -> WheelTarget: ...
 
-    def project(self, name: str) -> Project | None: ...
+    def project(self, name: str) -> Project | None:
+        """The project with this normalized name; None if the index has none."""
 
-    def metadata(self, wheel: Wheel) -> bytes: ...
+    def metadata(self, wheel: Wheel) -> bytes:
+        """The file METADATA of a wheel."""
 
 
 @immutable

@@ -30,6 +30,7 @@ def wire_item(item: Mapping[str, Value]) -> Wire:
 
 
 def wire_key(key: Key) -> Wire:
+    """The key with its types."""
     return {"pk": {"S": key.pk}, "sk": {"S": key.sk}}
 
 
@@ -46,17 +47,21 @@ class Expression:
         self._values: Wire = {}
 
     def name(self, name: str) -> str:
+        """The placeholder of an attribute's name; the same for each use of the name."""
         return self._names.setdefault(name, f"#n{len(self._names)}")
 
     def value(self, value: Value) -> str:
+        """A new placeholder that stands for the value."""
         place = f":v{len(self._values)}"
         self._values[place] = wire_value(value)
         return place
 
     def condition(self, condition: Condition) -> str:
+        """The text of a condition: all its terms must hold."""
         return " AND ".join(self._term(term) for term in condition)
 
     def update(self, change: Update) -> str:
+        """The text of an update expression: its clauses SET, ADD and REMOVE."""
         clauses = {
             "SET": [f"{self.name(name)} = {self.value(value)}" for name, value in change.set.items()],
             "ADD": [f"{self.name(name)} {self.value(count)}" for name, count in change.add.items()],

@@ -55,17 +55,20 @@ class ToolMemory(AttributeDict):
     """The agent's core memory; after the tool has returned, it is compared with the snapshot."""
 
     def get_block(self, label: str) -> Any:
+        """The block with this label. Raises: KeyError with the labels that there are."""
         for block in self.get("blocks", ()):
             if block["label"] == label:
                 return block
         raise KeyError(f"the agent has no block {label!r}, but: {', '.join(self.list_block_labels())}")
 
     def update_block_value(self, label: str, value: str) -> None:
+        """Set the value of a block. Raises: KeyError, TypeError if it is no string."""
         if not isinstance(value, str):
             raise TypeError(f"a block holds a string, not {type(value).__name__}")
         self.get_block(label)["value"] = value
 
     def list_block_labels(self) -> list[str]:
+        """The labels of all blocks, in order."""
         return [block["label"] for block in self.get("blocks", ())]
 
 
@@ -104,6 +107,7 @@ class PipeWish:
 
 
 def importable(package: str) -> bool:
+    """Whether a folder of this name is in the import path. Imports nothing."""
     return any(os.path.isdir(os.path.join(entry, package)) for entry in sys.path)
 
 
@@ -200,6 +204,9 @@ def run(job: Job) -> list[tuple[bytes, str]]:
 
 
 def call(job: Job, state: AttributeDict | None) -> Any:
+    """Run the source and call its function; what the function awaits is awaited. Raises: whatever the tool raises; NameError if
+    it defines no such function.
+    """
     module = ModuleType(MODULE)
     # Dataclasses and Pydantic look up their own module.
     sys.modules[MODULE] = module
@@ -231,6 +238,7 @@ def argument_models(job: Job) -> ArgumentModels | None:
 
 
 async def awaited(result: Any) -> Any:
+    """The result of an awaitable, as a coroutine."""
     return await result
 
 
@@ -272,6 +280,9 @@ def converted(value: Any, function: Callable[..., Any], name: str) -> Any:
 
 
 def shaped(value: Any, annotation: Any) -> Any:
+    """The value in the form of its annotation; unchanged where the annotation names no model, list or tuple. Raises: what a
+    model's validation raises.
+    """
     parts = getattr(annotation, "__args__", ())
     origin = getattr(annotation, "__origin__", None)
     if isinstance(value, dict) and hasattr(annotation, "model_validate"):
@@ -288,6 +299,7 @@ def shaped(value: Any, annotation: Any) -> Any:
 
 
 def agent_state(snapshot: dict[str, Any] | None) -> tuple[AttributeDict | None, ToolMemory]:
+    """The tool's own copy of the agent's state, and its memory; None and an empty memory without a snapshot."""
     if snapshot is None:
         return None, ToolMemory()
     state: AttributeDict = json.loads(json.dumps(snapshot), object_hook=AttributeDict)
@@ -325,11 +337,13 @@ def written(value: Any, limit: int) -> tuple[bytes, str]:
 
 
 def dumped(value: Any) -> Any:
+    """JSON for what JSON does not know: a Pydantic model's fields, else `str(value)`."""
     dump = getattr(value, "model_dump", None)
     return dump(mode="json") if callable(dump) and not isinstance(value, type) else str(value)
 
 
 def cut(text: str, limit: int) -> str:
+    """At most `limit` characters of a text, with a note if it was cut."""
     if len(text) <= limit:
         return text
     note = "... [NOTE: function output was truncated since it exceeded the character limit"
@@ -337,15 +351,19 @@ def cut(text: str, limit: int) -> str:
 
 
 def described(error: BaseException, job: Job) -> str:
+    """The error as the model reads it, at most ERROR_LIMIT characters."""
     message = (
-        f"more than the {job['memory'] // 1024**2} MB that a tool may use" if isinstance(error, MemoryError) else said(error)
+        f"more than the {job['memory'] // 1024**2} MB that a tool may use"
+        if isinstance(error, MemoryError)
+        else error_text(error)
     )
     if not job["client"] and isinstance(error, AttributeError) and error.name is not None and error.obj is None:
         message += WITHOUT_CLIENT if "client" in job["source_code"] else ""
     return f"Error executing function {job['name']}: {type(error).__name__}: {message}"[:ERROR_LIMIT]
 
 
-def said(error: BaseException) -> str:
+def error_text(error: BaseException) -> str:
+    """The error's own text. Never raises, though the text may be made by the tool's code."""
     try:
         return str(error)
     except Exception:  # noqa: BLE001 -- the error's own text is the tool's code too
@@ -365,10 +383,11 @@ def traced(error: BaseException, job: Job) -> str:
     try:
         return cut("".join(traceback.format_exception(type(error), error, own)), job["output_limit"])
     except Exception:  # noqa: BLE001 -- as above
-        return f"{type(error).__name__}: {said(error)}"[:ERROR_LIMIT]
+        return f"{type(error).__name__}: {error_text(error)}"[:ERROR_LIMIT]
 
 
 def send(channel: int, reply: bytes) -> None:
+    """Write the whole reply to a descriptor, which may take it in pieces."""
     rest = memoryview(reply)
     while rest:
         rest = rest[os.write(channel, rest) :]

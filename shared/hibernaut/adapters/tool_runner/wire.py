@@ -23,6 +23,7 @@ _NOTE = 200
 
 
 def job_to_json(job: ToolJob) -> JsonObject:
+    """The job as a JSON object. It contains the values of the job's environment."""
     return asdict(replace(job, client=None)) | {
         "environment": dict(job.environment),
         "client": dict(job.client) if job.client else None,
@@ -35,6 +36,7 @@ def job_from_json(data: JsonObject) -> ToolJob:
 
 
 def outcome_to_json(outcome: ToolOutcome) -> JsonObject:
+    """The outcome as a JSON object."""
     return {
         "status": outcome.status,
         "value": outcome.value,

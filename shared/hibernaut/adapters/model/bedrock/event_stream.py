@@ -33,6 +33,7 @@ class StreamEvent:
 
 
 def is_event_stream(answer: HttpAnswer) -> bool:
+    """Whether a response is a stream of events, by its content type."""
     return CONTENT_TYPE in answer.response.headers.get("content-type", "")
 
 

@@ -39,6 +39,7 @@ class SeenBlock:
     read_only: bool
 
     def lines(self) -> list[str]:
+        """The lines of the value that are not blank."""
         return [line for line in self.value.split("\n") if line.strip()]
 
 
@@ -52,6 +53,7 @@ class ReturnedCall:
     returned: Json
 
     def words(self) -> str:
+        """The return as a text; what is no text as JSON."""
         return self.returned if isinstance(self.returned, str) else json.dumps(self.returned, ensure_ascii=False)
 
 

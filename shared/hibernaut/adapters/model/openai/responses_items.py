@@ -95,6 +95,7 @@ class ResponseItem:
         return [token for part in parts if isinstance(part, dict) for token in tokens(part.get("logprobs"))]
 
     def call(self) -> ModelToolCall | None:
+        """The tool call of the item; None if it is none."""
         if self.kind != "function_call":
             return None
         return ModelToolCall(self.call_id, text_of(self.item, "name"), "".join(self.texts))

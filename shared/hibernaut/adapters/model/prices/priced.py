@@ -13,6 +13,7 @@ from hibernaut.schemas.models.llm_config import EmbeddingModelDescription, Model
 
 
 def utc_now() -> datetime:
+    """The current time, by which prices are chosen."""
     return datetime.now(UTC)
 
 

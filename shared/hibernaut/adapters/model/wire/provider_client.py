@@ -102,11 +102,13 @@ class ProviderCall:
     sent: JsonObject = field(default_factory=dict)
 
     def post(self, path: str, body: JsonObject, seconds: float, headers: Mapping[str, str] = MappingProxyType({})) -> HttpAnswer:
+        """Send a JSON body to a path below the base URL. The provider's own headers override `headers`."""
         self.sent = body
         sent = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
         return self._send(OutgoingRequest("POST", self.url + path, sent), seconds, headers)
 
     def get(self, path: str, seconds: float, headers: Mapping[str, str] = MappingProxyType({})) -> HttpAnswer:
+        """Ask for a path below the base URL."""
         return self._send(OutgoingRequest("GET", self.url + path, b""), seconds, headers)
 
     def _send(self, outgoing: OutgoingRequest, seconds: float, extra: Mapping[str, str]) -> HttpAnswer:

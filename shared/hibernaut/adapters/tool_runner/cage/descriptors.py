@@ -21,6 +21,7 @@ class Pair:
         return self._ours.fileno()
 
     def close_theirs(self) -> None:
+        """Close the child's end in the parent, after the child has started."""
         self._theirs.close()
 
     def close(self) -> None:
