@@ -83,7 +83,8 @@ class LambdaContext(Protocol):
     aws_request_id: str
     invoked_function_arn: str
 
-    def get_remaining_time_in_millis(self) -> int: ...
+    def get_remaining_time_in_millis(self) -> int:
+        """Milliseconds until Lambda ends the invocation."""
 
 
 class Retryable(Exception):

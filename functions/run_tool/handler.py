@@ -30,7 +30,8 @@ class Context(Protocol):
 
     memory_limit_in_mb: int | str
 
-    def get_remaining_time_in_millis(self) -> int: ...
+    def get_remaining_time_in_millis(self) -> int:
+        """Milliseconds until Lambda ends the invocation."""
 
 
 def handler(event: dict[str, Any], context: Context, runner: ToolRunner | None = None) -> dict[str, Any]:

@@ -43,6 +43,7 @@ def invoke_access(stack: cdk.Stack, models: Sequence[str]) -> Iterator[Grant]:
 
 
 def list_access() -> Grant:
+    """The grant to list the models and inference profiles of the region."""
     return Grant(iam.PolicyStatement(actions=LIST, resources=["*"]), ANYTHING, "The lists of models take no resource.")
 
 

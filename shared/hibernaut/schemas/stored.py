@@ -21,6 +21,7 @@ class Stored(Schema):
         return self._blob
 
     def read_from(self, blob: str) -> None:
+        """Note the blob that the body was read from; "": the body was in the item."""
         self._blob = blob
 
     @property
@@ -28,4 +29,5 @@ class Stored(Schema):
         return self._chain
 
     def chained(self, chain: str) -> None:
+        """Note the newest version of the record's history, as `number#hash`."""
         self._chain = chain

@@ -119,6 +119,7 @@ class UsageStatistics(Schema):
 
     @classmethod
     def of(cls, usage: Usage) -> Self:
+        """The usage in this form. Counts of cached, written or reasoning tokens that are None leave their details out."""
         cached, written, reasoning = usage.cached_input_tokens, usage.cache_write_tokens, usage.reasoning_tokens
         details = PromptTokensDetails(cached_tokens=cached, cache_read_tokens=cached, cache_creation_tokens=written)
         return cls(

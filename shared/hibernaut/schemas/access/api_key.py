@@ -74,6 +74,7 @@ class ApiKey(Schema):
         return self.revoked_at is None and not self.expired(now)
 
     def expired(self, now: datetime) -> bool:
+        """Whether the key's time is over; the end itself is. A key without an end never expires."""
         return self.expires_at is not None and self.expires_at <= now
 
 

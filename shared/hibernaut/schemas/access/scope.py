@@ -13,5 +13,6 @@ class Scope(StrEnum):
     READ = "read"
 
     def includes(self, other: "Scope") -> bool:
+        """Whether this scope permits all that the other one does; each includes itself."""
         order = list(Scope)
         return order.index(self) <= order.index(other)

@@ -80,6 +80,7 @@ class StoredGroup(Stored, Group):
     version: int = 1
 
     def wire(self) -> Group:
+        """The form that clients see. Fields are shared with the record, not copied."""
         return Group.model_construct(**{name: getattr(self, name) for name in Group.model_fields})
 
 

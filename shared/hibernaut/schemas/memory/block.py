@@ -64,6 +64,7 @@ class StoredBlock(Stored, Block):
     identity_ids: list[str] = Field(default_factory=list)
 
     def wire(self) -> Block:
+        """The form that clients see. Fields are shared with the record, not copied."""
         return Block.model_construct(**{name: getattr(self, name) for name in Block.model_fields})
 
 

@@ -52,6 +52,7 @@ class Stretch(Frozen):
     upto: str | None = None
 
     def holds(self, document: IndexDocument) -> bool:
+        """Whether the document lies in this stretch."""
         return (
             (self.conversation is None or document.conversation == self.conversation)
             and (self.after is None or document.id > self.after)
@@ -66,6 +67,7 @@ class Reach(Frozen):
     ids: tuple[str, ...] = ()
 
     def holds(self, document: IndexDocument) -> bool:
+        """Whether the document lies in a stretch, or has one of the ids."""
         return any(one.holds(document) for one in self.stretches) or document.id in self.ids
 
 

@@ -128,7 +128,7 @@ class StoredRun(Stored, Run):
     cancelled_step: int | None = None
 
     def wire(self) -> Run:
-        """The wire form. Its `callback_url` lacks what may be secret."""
+        """The form that clients see. Its `callback_url` lacks what may be secret; other fields are shared with the record."""
         shown = {name: getattr(self, name) for name in Run.model_fields}
         return Run.model_construct(**{**shown, "callback_url": shown_callback(self.callback_url)})
 

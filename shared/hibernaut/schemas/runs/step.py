@@ -83,6 +83,7 @@ class StoredStep(Stored, Step):
     version: int = 1
 
     def wire(self) -> Step:
+        """The form that clients see. Fields are shared with the record, not copied."""
         return Step.model_construct(**{name: getattr(self, name) for name in Step.model_fields})
 
 

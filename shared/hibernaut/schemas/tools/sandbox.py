@@ -108,4 +108,5 @@ class StoredSandbox(Stored):
     version: int = 0
 
     def wire(self) -> SandboxConfig:
+        """The form that clients see, without the variables."""
         return SandboxConfig(id=self.id, config=self.config.model_dump(mode="json"))

@@ -130,6 +130,7 @@ class BudgetStore:
         return self._table.get_many(keys) if keys else {}
 
     def record_key(self, subject: str) -> Key:
+        """The key of a budget's record, for a read in a caller's batch."""
         return budget_keys.budget(self._tenant, subject)
 
     def remember(self, subject: str, item: Item | None) -> StoredBudget | None:

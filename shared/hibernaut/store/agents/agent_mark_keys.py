@@ -1,5 +1,9 @@
 """The keys of the partition t#AGENTSBY (`store.agents.agent_marks`). Any text of a caller becomes a part of a key, and keys sort
 as texts do.
+
+    pk           sk                what                                read by
+    t#AGENTSBY   FACET#text#agent  mark of an agent                    by name, tag, project …; list of tags
+    t#AGENTSBY   BUILD             progress of marking agents (DUE)    lists of agents; the sweep
 """
 
 from __future__ import annotations

@@ -48,6 +48,7 @@ class RowText(NamedTuple):
 
     @classmethod
     def of(cls, row: Message) -> RowText:
+        """The row's id, role and JSON as it is stored."""
         return cls(row.id, row.role, json_of(row))
 
 

@@ -1,4 +1,9 @@
-"""The keys of the places of conversations and messages in lists (`conversation_orders`, `placed_messages`)."""
+"""The keys of the places of conversations and messages in lists (`conversation_orders`, `placed_messages`).
+
+pk             sk            what                                 read by
+t#AGENT#agent  LASTMSG#conv  its place by last message (LISTS)    order by last message
+t#CONVSBY      BUILD         progress of placing conversations    lists of conversations
+"""
 
 from __future__ import annotations
 

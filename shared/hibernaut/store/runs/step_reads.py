@@ -37,7 +37,8 @@ class BatchReading(Protocol):
 
     keys: list[Key]
 
-    def take(self, found: Mapping[Key, Item]) -> None: ...
+    def take(self, found: Mapping[Key, Item]) -> None:
+        """Receive the items that exist among `keys`. The results may be used from then on."""
 
 
 @immutable

@@ -1,5 +1,5 @@
-"""Every key of the table, and the access patterns that the keys serve. No other module builds a key, but `agent_mark_keys` those
-of t#AGENTSBY, `group_keys` those of groups. `blob_keys` has the keys of blobs.
+"""The keys of the table, and the access patterns that they serve. No other module builds a key, but the modules `*_keys.py`
+beside the repositories: each begins with a list of its keys as this one does. `blob_keys` has the keys of blobs.
 
 `t` is the tenant; each key function validates its name (`store.table.tenants`). `c` is a conversation (`conv-…`, or an agent's id
 for its default conversation). Shards are two hex digits.
@@ -9,13 +9,9 @@ for its default conversation). Shards are two hex digits.
     t#AGENT#agent      RUN#run             list row of a run (index LISTS)        runs of an agent, newest first
     t#AGENT#agent      CONV#conv           list row of a conversation (both)      conversations of an agent
     t#AGENT#agent      LASTRUN#conv        its newest run (LISTS, DUE)            order by last run
-    t#AGENT#agent      LASTMSG#conv        its place by last message (LISTS)      order by last message
     t#AGENT#agent      ARCH#archive        link from an agent to an archive       searches, inserts, start of a run
     t#AGENT#agent      LASTRUN             its newest run (index LISTS)           states, order by last run
     t#AGENTS           agent               list row of an agent                   list, count, filters
-    t#AGENTSBY         FACET#text#agent    mark of an agent                       by name, tag, project …; list of tags
-    t#AGENTSBY         BUILD               progress of marking agents (DUE)       lists of agents; the sweep
-    t#CONVSBY          BUILD               progress of placing conversations      lists of conversations
     t#BLOCK#block      BLOCK               the block                              retrieve, load of a step
     t#BLOCKAGENTS      block#agent         link from a block to an agent          agents of a block, counts of all blocks
     t#BLOCKS           block               list row of a block                    list, count, filters
@@ -42,6 +38,7 @@ for its default conversation). Shards are two hex digits.
     t#TAIL#place       NEW#id#ANEW         not in the index, by a rebuild (LISTS) searches; the indexer
     t#GONE#c           GONE                tombstone of an agent, a conversation (DUE)  its deletion; the sweep
     t#REINDEX          STATE               the newest build of the index          searches
+    t#REINDEX          DOUBLES             the newest removal of doubles from it  the indexer
     COLLECTION         BLOBS               cursor of the blob collector           the collector (no tenant: it serves all)
     t#APIKEYS          key                 list row of an API key                 list, retrieve
     t#SOCKETS          connection          an open WebSocket connection (ttl)     the number of a tenant's connections

@@ -3,6 +3,7 @@
 pk                 sk      what                                          read by
 t#IMPORT#import    IMPORT  an import that is not complete (index DUE)    the import; the sweep
 t#AGENT#agent      SKILLS  the skills that an agent brought along        its export
+t#IMPORTED#digest  MARK    the import of a request (ttl)                 re-sent requests
 t#AGENT#agent      COMING  the import that has reserved the agent's id   imports that keep ids
 """
 

@@ -29,6 +29,7 @@ class VersionPlace(NamedTuple):
     subject: str
 
     def key(self, number: int) -> Key:
+        """The key of the version with this number."""
         return Key(self.pk, self.prefix + f"{number:010d}")
 
 
@@ -37,12 +38,15 @@ def erased(tenant: str, subject: str) -> Key:
 
 
 def of_block(tenant: str, block_id: str) -> VersionPlace:
+    """The place of a block's versions, in the block's partition."""
     return VersionPlace(keys.block(tenant, block_id).pk, VERSION, block_id)
 
 
 def of_agent(tenant: str, agent_id: str) -> VersionPlace:
+    """The place of the versions of an agent's settings, in the agent's partition."""
     return VersionPlace(keys.agent(tenant, agent_id).pk, VERSION, agent_id)
 
 
 def of_passage(tenant: str, archive_id: str, passage_id: str) -> VersionPlace:
+    """The place of a passage's versions, in the partition of its archive."""
     return VersionPlace(keys.archive(tenant, archive_id).pk, f"{VERSION}{passage_id}#", passage_id)
