@@ -18,6 +18,7 @@ class Fields(logging.Formatter):
     """`10:02:03 WARNING step failed run_id=run-…`"""
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - logging names it
+        """The message with the record's further fields, and with control characters escaped."""
         fields = "".join(f" {name}={value}" for name, value in vars(record).items() if name not in _OWN)
         return _CONTROL.sub(lambda found: ascii(found[0])[1:-1], super().formatMessage(record) + fields)
 

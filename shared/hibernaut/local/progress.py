@@ -81,6 +81,7 @@ class Dwindling:
         self._most, self._last, self._moved = 0, -1, now()
 
     def remaining(self, count: int) -> None:
+        """Report that so much work remains. The largest count so far is the whole."""
         self._most = max(self._most, count)
         self._report.share(self._most - count, self._most)
         if count != self._last:

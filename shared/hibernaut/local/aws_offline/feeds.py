@@ -128,6 +128,7 @@ class Feeds:
 
     @classmethod
     def of(cls, stack: Stack, lambdas: Lambdas) -> Self:
+        """The mappings of event sources in the stack."""
         return cls([StreamFeed(one.properties, lambdas) for one in stack.of_type("AWS::Lambda::EventSourceMapping")])
 
     def pump(self) -> int:

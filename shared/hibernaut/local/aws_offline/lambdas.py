@@ -41,6 +41,7 @@ class Function:
 
     @classmethod
     def of(cls, resource: Resource) -> Function:
+        """The function of a resource of the template. Raises: KeyError if a property is missing."""
         properties = resource.properties
         letters = properties.get("DeadLetterConfig", {}).get("TargetArn")
         handler, arn = properties["Handler"], resource.attributes["Arn"]

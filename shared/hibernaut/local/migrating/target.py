@@ -106,6 +106,7 @@ class Target:
         self._api.send("PATCH", f"/v1/{to}/{what}/attach/{identifier}")
 
     def make_archive(self, fields: JsonObject) -> None:
+        """Create an archive."""
         self._api.send("POST", "/v1/archives/", json=fields)
 
     def add_passages(self, archive_id: str, passages: Sequence[JsonObject]) -> list[JsonObject]:
@@ -151,4 +152,5 @@ class Target:
         return self._api.each(f"/v1/folders/{folder_id}/files", size=20, include_content=True)
 
     def count(self, noun: str) -> Json:
+        """The number of records of a noun, such as `agents`; None if the server has no such count."""
         return self._api.found(f"/v1/{noun}/count")

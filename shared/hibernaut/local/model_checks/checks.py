@@ -63,12 +63,14 @@ class ModelCheck:
 
 
 def plain(agent: CheckedAgent) -> str:
+    """The model replies with a text."""
     agent.make()
     _require(bool(agent.send("Reply with the one word: ready").ends().text.strip()), "the reply is empty")
     return ""
 
 
 def streamed(agent: CheckedAgent) -> str:
+    """The reply is streamed. The remark has the number of pieces."""
     agent.make()
     run_id = agent.begin("Count from one to twenty in words.", stream_tokens=True)
     agent.ended(run_id).ends()
@@ -78,6 +80,7 @@ def streamed(agent: CheckedAgent) -> str:
 
 
 def tool_loop(agent: CheckedAgent) -> str:
+    """The model calls a tool several times in a row, each time with the result before, and names the last result."""
     agent.make(sources=[NEXT_STONE])
     run = agent.send(
         "Start on stone 1. Call next_stone with its number, then with each number that it returns, one call after another, "
@@ -90,6 +93,7 @@ def tool_loop(agent: CheckedAgent) -> str:
 
 
 def parallel_calls(agent: CheckedAgent) -> str:
+    """The model makes three calls for one message. The remark says if it made them one after another."""
     agent.make(sources=[TEMPERATURE])
     run = agent.send("What is the temperature in Oslo, in Rome and in Lima? Call temperature for all three at once.").ends()
     called = [name for reply in run.calls for name in reply if name == "temperature"]
@@ -98,6 +102,7 @@ def parallel_calls(agent: CheckedAgent) -> str:
 
 
 def memory_edit(agent: CheckedAgent) -> str:
+    """The model stores a fact in a memory block, and knows it in the next run."""
     agent.make()
     agent.send("My dog is called Rex. Save this in your memory block human now.").ends()
     _require("Rex" in agent.block("human"), "the fact is not in the memory block")
@@ -151,6 +156,7 @@ def after_another_model(agent: CheckedAgent) -> str:
 
 
 def rule(agent: CheckedAgent) -> str:
+    """The model obeys a rule about the first tool."""
     agent.make(sources=[TEMPERATURE], tool_rules=[{"type": "run_first", "tool_name": "temperature"}])
     calls = agent.send("Good morning, I am in Oslo.").ends().calls
     _require(bool(calls) and calls[0][0] == "temperature", "the first call is not that of the rule")
@@ -158,6 +164,7 @@ def rule(agent: CheckedAgent) -> str:
 
 
 def approval(agent: CheckedAgent) -> str:
+    """A call waits for an approval, and the run ends after it."""
     agent.make(sources=[TEMPERATURE], tool_rules=[{"type": "requires_approval", "tool_name": "temperature"}])
     run = agent.send("Call temperature for Oslo.").ends(StopReason.REQUIRES_APPROVAL)
     agent.answers(run, {"type": "approval", "approve": True}).ends()
@@ -165,6 +172,7 @@ def approval(agent: CheckedAgent) -> str:
 
 
 def image_in_a_return(agent: CheckedAgent) -> str:
+    """The model sees an image that a tool returns."""
     agent.make()
     camera = {"name": "take_photo", "description": "Takes a photo.", "parameters": {"type": "object", "properties": {}}}
     run = agent.send("Call take_photo. Then tell me its colour in one word.", client_tools=[camera])
@@ -176,6 +184,7 @@ def image_in_a_return(agent: CheckedAgent) -> str:
 
 
 def structured_output(agent: CheckedAgent) -> str:
+    """The reply has the form of a JSON schema."""
     agent.make(include_base_tools=False, response_format=FORM)
     text = agent.send("It is 7 degrees in Oslo.").ends().text
     try:
@@ -187,6 +196,7 @@ def structured_output(agent: CheckedAgent) -> str:
 
 
 def compaction(agent: CheckedAgent) -> str:
+    """The model replies after its window was summarized."""
     agent.make()
     for text in ("The door code is 4711.", "My cat is called Mia.", "I live in Oslo."):
         agent.send(f"{text} Just say: noted.").ends()
@@ -196,6 +206,7 @@ def compaction(agent: CheckedAgent) -> str:
 
 
 def cancelled(agent: CheckedAgent) -> str:
+    """A streamed reply is cancelled, and the model replies to the next message. The remark says if the reply was over before."""
     agent.make()
     run_id = agent.begin("Count from one to three hundred in words.", stream_tokens=True)
     agent.wait_for_delta(run_id)
@@ -210,6 +221,7 @@ def cancelled(agent: CheckedAgent) -> str:
 
 
 def warm_prefix(agent: CheckedAgent) -> str:
+    """The second request with the same long prefix. The remark has the share of tokens that the provider read from its cache."""
     agent.make(system="You answer in one word. " + "Remember that the sea is wide and the night is long. " * 400)
     agent.send("Reply with the one word: ready").ends()
     run = agent.send("Reply with the one word: steady").ends()

@@ -41,6 +41,7 @@ class Digest:
     sum: int = 0
 
     def with_item(self, item: WireItem) -> Digest:
+        """The digest of these items and one more."""
         text = json.dumps(item, sort_keys=True, separators=(",", ":"), default=_text)
         number = int.from_bytes(hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest())
         return Digest(self.items + 1, (self.sum + number) % _MODULUS)

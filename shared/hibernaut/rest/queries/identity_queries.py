@@ -20,6 +20,7 @@ class IdentityRelations(Schema):
     include: list[IdentityRelation] | None = None
 
     def relations(self, caller: Caller) -> frozenset[IdentityRelation]:
+        """The relations that the reply to this caller shows."""
         return frozenset(self.include or ()) if caller.is_1_0_client else EVERY
 
 

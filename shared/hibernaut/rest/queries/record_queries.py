@@ -61,6 +61,7 @@ class AgentRelations(_Relations):
     """
 
     def relations(self, caller: Caller) -> frozenset[str]:
+        """The relations and values that the reply to this caller shows."""
         chooses = caller.is_1_0_client and not caller.writes_back
         return shown_relations(chooses, self.include, self.include_relationships, reads_secrets=caller.reads_secrets)
 

@@ -31,6 +31,7 @@ class GatewayRequest:
     source: str = "127.0.0.1"
 
     def header(self, name: str) -> str:
+        """The first value of a header, whose name is given in lower case; "" without it."""
         return next((value for key, value in self.headers if key.lower() == name), "")
 
 

@@ -20,9 +20,11 @@ LARGEST_FRAME = 32 * 1024
 class OpenConnections(Protocol):
     """The connections of a gateway: each call returns False if the connection is closed. Callable from any thread."""
 
-    def post(self, connection_id: str, data: bytes) -> bool: ...
+    def post(self, connection_id: str, data: bytes) -> bool:
+        """Send a text to the client."""
 
-    def close(self, connection_id: str) -> bool: ...
+    def close(self, connection_id: str) -> bool:
+        """Close the connection."""
 
 
 @contextmanager

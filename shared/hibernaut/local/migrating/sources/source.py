@@ -142,19 +142,23 @@ class MigrationSource(Protocol):
     def tools(self) -> Iterator[JsonObject]:
         """The custom tools."""
 
-    def mcp_servers(self) -> Iterator[SourceMcpServer]: ...
+    def mcp_servers(self) -> Iterator[SourceMcpServer]:
+        """The MCP servers, each with its tools."""
 
-    def identities(self) -> Iterator[SourceIdentity]: ...
+    def identities(self) -> Iterator[SourceIdentity]:
+        """The identities, each with the ids of its blocks."""
 
     def blocks(self) -> Iterator[JsonObject]:
         """All blocks, including blocks without an agent. The agents contain their blocks too."""
 
-    def folders(self) -> Iterator[JsonObject]: ...
+    def folders(self) -> Iterator[JsonObject]:
+        """The folders, without their files."""
 
     def files(self, folder_id: str) -> Iterator[JsonObject]:
         """The files of a folder, each with its text as `content`, or None."""
 
-    def agents(self) -> Iterator[SourceAgent]: ...
+    def agents(self) -> Iterator[SourceAgent]:
+        """The agents, without their messages."""
 
     def log(self, agent: SourceAgent) -> SourceLog:
         """The messages of the agent's own conversation."""
@@ -162,14 +166,17 @@ class MigrationSource(Protocol):
     def conversations(self, agent: SourceAgent) -> Iterator[SourceConversation]:
         """The agent's further conversations."""
 
-    def archives(self) -> Iterator[SourceArchive]: ...
+    def archives(self) -> Iterator[SourceArchive]:
+        """The archives, each with the ids of its agents, without passages."""
 
     def passages(self, archive: SourceArchive) -> Iterator[JsonObject]:
         """The passages of an archive: id, text, tags, metadata, created_at."""
 
-    def groups(self) -> Iterator[JsonObject]: ...
+    def groups(self) -> Iterator[JsonObject]:
+        """The groups, as bodies of POST /v1/groups/."""
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        """Close the connection to the source."""
 
 
 def agent_entry(fields: Mapping[str, Json], secrets: Mapping[str, str]) -> JsonObject:

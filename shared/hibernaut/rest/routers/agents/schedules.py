@@ -40,6 +40,7 @@ class ScheduleListQueryString(Schema):
     limit: Annotated[Whole, Query(ge=1)] = 50
 
     def of(self, agent_id: str | None) -> ScheduleQuery:
+        """The query of the use case. `agent_id` None: the schedules of all agents."""
         return ScheduleQuery(agent_id, self.after, self.limit)
 
 
