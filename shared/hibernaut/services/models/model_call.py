@@ -85,17 +85,17 @@ class CallThreads:
 
 
 class ModelCall:
-    """One call as a context manager: entering starts it, leaving aborts it. `tells`: `news` reports the pieces of the reply; else
-    a piece only sets `has_begun`.
+    """One call as a context manager: entering starts it, leaving aborts it. `streams`: `news` reports the pieces of the reply;
+    else a piece only sets `has_begun`.
 
     Leaving closes the connection and does not wait for the thread. The thread's outcome is then discarded.
     """
 
-    def __init__(self, model: Model, request: ModelRequest, *, tells: bool, threads: CallThreads | None = None) -> None:
+    def __init__(self, model: Model, request: ModelRequest, *, streams: bool, threads: CallThreads | None = None) -> None:
         self.has_begun = False
         self._model = model
         self._request = request
-        self._tells = tells
+        self._streams = streams
         self._threads = threads or CallThreads()
         self._inbox: SimpleQueue[News] = SimpleQueue()
         self._lock = threading.Lock()
@@ -139,7 +139,7 @@ class ModelCall:
         if self._hung_up:
             raise CallAbandoned
         self.has_begun = True
-        if self._tells:
+        if self._streams:
             self._inbox.put(delta)
 
     def _opened(self, close: Callable[[], None]) -> None:

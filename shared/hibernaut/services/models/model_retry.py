@@ -28,13 +28,13 @@ logger = logging.getLogger(__name__)
 class CancellationWatch:
     """Checks periodically, and when woken, whether a reply is still needed. `check` raises if it is not.
 
-    `run_id`: the run whose log wakes the watch; None for a call without a run. `tells`: the watch receives the pieces of the
+    `run_id`: the run whose log wakes the watch; None for a call without a run. `streams`: the watch receives the pieces of the
     reply.
     `has_begun`: pieces have been received, so that the call must not be retried; in this class it stays False. `failed_calls`:
     those that this watch has seen.
     """
 
-    tells = False
+    streams = False
     has_begun = False
 
     def __init__(self, host: Host, check: Callable[[], None], run_id: str | None = None) -> None:
@@ -135,7 +135,7 @@ class ModelRetry:
         """
         now = self._clock.monotonic()
         until = now + request.timeout
-        call = ModelCall(model, request, tells=watch.tells, threads=self._threads)
+        call = ModelCall(model, request, streams=watch.streams, threads=self._threads)
         with watch.watched(call.nudge), call:
             while True:
                 due = min(watch.due(), until)

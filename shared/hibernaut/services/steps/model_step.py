@@ -103,7 +103,7 @@ class ModelStep:
         stamp = self._stamp(work)
         if is_group(work.agent.id):
             return work, Replied(self._of_group(work, turn), stamp)
-        sink = DeltaSink(self._stores, self._host, work, self._telling(work, turn, stamp, action))
+        sink = DeltaSink(self._stores, self._host, work, self._renderer(work, turn, stamp, action))
         sink.failed_calls = timing.failed_calls
         deadline = started_at + seconds
         try:
@@ -118,7 +118,7 @@ class ModelStep:
             return answered_by(replace(work, state=sink.state), sink.speaker), failure_of(error, stamp.step_id)
         timing.llm_ns = int((self._clock.monotonic() - started_at) * 1e9)
         self._trace(work, turn, action, sink, TracedCall(stamp.step_id, reply, timing.llm_ns / 1e9))
-        streamed_types = sorted(sink.telling.shown) if sink.telling else []
+        streamed_types = sorted(sink.renderer.shown) if sink.renderer else []
         stamp = stamp.model_copy(update={"streamed": bool(streamed_types), "shown": streamed_types, "fallback": sink.speaker})
         return answered_by(replace(work, state=sink.state), sink.speaker), Replied(as_stored(turn.actor, reply), stamp)
 
@@ -135,7 +135,7 @@ class ModelStep:
         sent_turn = turn if sink.speaker is None else replace(turn, actor=replace(turn.actor, config=sink.speaker))
         self._traces.keep(work, _request(work, sent_turn, action), call)
 
-    def _telling(self, work: StepWork, turn: Turn, stamp: Stamp, action: CallModel) -> DeltaRenderer | None:
+    def _renderer(self, work: StepWork, turn: Turn, stamp: Stamp, action: CallModel) -> DeltaRenderer | None:
         if not work.state.run.options.stream_tokens:
             return None
         rendering = Rendering.of(work.state.run.request_config, legacy=turn.actor.spec.heartbeats)

@@ -30,17 +30,17 @@ NEVER = float("inf")
 
 
 class DeltaSink(CancellationWatch):
-    """Receives the pieces of a step's reply for one attempt. `telling` renders them; None: the run's followers get whole messages
-    only.
+    """Receives the pieces of a step's reply for one attempt. `renderer` renders them; None: the run's followers get whole
+    messages only.
 
     `speaker` is the configuration of the fallback model while it is called, else None.
     """
 
-    def __init__(self, stores: TenantStores, host: Host, work: StepWork, telling: DeltaRenderer | None) -> None:
+    def __init__(self, stores: TenantStores, host: Host, work: StepWork, renderer: DeltaRenderer | None) -> None:
         super().__init__(host, partial(check_held, stores.runs, work.state), work.state.run.id)
-        self.tells = telling is not None
+        self.streams = renderer is not None
         self.speaker: LLMConfig | None = None
-        self.telling = telling
+        self.renderer = renderer
         self.state: RunState = work.state
         self._runs = stores.runs
         self._writer = stores.writer
@@ -58,9 +58,9 @@ class DeltaSink(CancellationWatch):
 
     def hear(self, deltas: Sequence[Delta]) -> None:
         """Batch these pieces. `see_to` writes the batch when it is due."""
-        if self.telling is not None:
+        if self.renderer is not None:
             for delta in deltas:
-                self._gathered = merged(self._gathered, self.telling.hear(delta))
+                self._gathered = merged(self._gathered, self.renderer.hear(delta))
 
     def see_to(self, now: float) -> None:
         """Write the batch and check the lease if they are due at `now`. Raises: LeaseLost."""
@@ -70,8 +70,8 @@ class DeltaSink(CancellationWatch):
 
     def end(self, *, whole: bool) -> None:
         """Write the remaining pieces. `whole`: the reply is complete, not aborted. Raises: LeaseLost."""
-        if self.telling is not None and whole and self.telling.shown:
-            self._gathered = merged(self._gathered, self.telling.end())
+        if self.renderer is not None and whole and self.renderer.shown:
+            self._gathered = merged(self._gathered, self.renderer.end())
         if self._gathered:
             self._write()
 

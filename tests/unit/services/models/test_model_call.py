@@ -65,13 +65,13 @@ def gathered(call: ModelCall) -> tuple[list[Delta], CallOutcome]:
 
 
 def test_the_pieces_come_in_order_and_then_the_end() -> None:
-    with ModelCall(ScriptedModels(in_turn(WORDS)), REQUEST, tells=True) as call:
+    with ModelCall(ScriptedModels(in_turn(WORDS)), REQUEST, streams=True) as call:
         deltas, ended = gathered(call)
     assert ("".join(delta.text for delta in deltas), ended.reply()) == ("some words", WORDS)
 
 
 def test_who_wants_no_pieces_only_learns_that_there_were_some() -> None:
-    with ModelCall(ScriptedModels(in_turn(WORDS)), REQUEST, tells=False) as call:
+    with ModelCall(ScriptedModels(in_turn(WORDS)), REQUEST, streams=False) as call:
         assert gathered(call)[0] == []
     assert call.has_begun
 
@@ -81,7 +81,7 @@ def test_whatever_the_call_raises_is_raised_by_its_end(failure: BaseException) -
     def raises(*_: object) -> ModelReply:
         raise failure
 
-    with ModelCall(ScriptedModels(raises), REQUEST, tells=True) as call:
+    with ModelCall(ScriptedModels(raises), REQUEST, streams=True) as call:
         _, ended = gathered(call)
     with pytest.raises(type(failure)):
         ended.reply()
@@ -92,7 +92,7 @@ def test_a_call_is_in_its_callers_name_and_context() -> None:
     seen: list[tuple[str, str]] = []
     place.set("here")
     models = ScriptedModels(in_turn(WORDS), at=lambda _: seen.append((threading.current_thread().name, place.get())))
-    with ModelCall(models, REQUEST, tells=False) as call:
+    with ModelCall(models, REQUEST, streams=False) as call:
         gathered(call)
     assert set(seen) == {(threading.current_thread().name, "here")}
 
@@ -106,7 +106,7 @@ def test_leaving_hangs_up_between_two_pieces() -> None:
             assert models.broken_off.wait(PATIENCE)
 
     models = Kept(lambda *_: Streamed(in_pieces(WORDS), WORDS, before))
-    with ModelCall(models, REQUEST, tells=True):
+    with ModelCall(models, REQUEST, streams=True):
         assert listening.wait(PATIENCE)
     assert models.over.wait(PATIENCE)
     assert isinstance(models.failure, CallAbandoned)
@@ -115,7 +115,7 @@ def test_leaving_hangs_up_between_two_pieces() -> None:
 def test_a_call_whose_answer_begins_after_it_was_hung_up_is_ended_there() -> None:
     left = threading.Event()
     models = Kept(in_turn(WORDS), at=lambda _: waited(left))
-    with ModelCall(models, REQUEST, tells=True):
+    with ModelCall(models, REQUEST, streams=True):
         pass
     left.set()
     assert models.over.wait(PATIENCE)
@@ -131,7 +131,7 @@ def test_a_provider_that_has_not_begun_to_answer_keeps_nobody_and_is_hung_up_on(
 
     with ScriptedOpenAI(silent) as server:
         model = OpenAIModel(api_key="k", base_url=server.url, windows=ContextWindows())
-        with ModelCall(model, REQUEST, tells=True) as call:
+        with ModelCall(model, REQUEST, streams=True) as call:
             call.nudge()
             assert [type(one) for one in call.news(PATIENCE)] == [WakeUp]
             assert asked.wait(PATIENCE)
@@ -141,7 +141,7 @@ def test_a_provider_that_has_not_begun_to_answer_keeps_nobody_and_is_hung_up_on(
 
 def test_silence_is_no_news() -> None:
     go = threading.Event()
-    with ModelCall(ScriptedModels(in_turn(WORDS), at=lambda _: waited(go)), REQUEST, tells=True) as call:
+    with ModelCall(ScriptedModels(in_turn(WORDS), at=lambda _: waited(go)), REQUEST, streams=True) as call:
         assert call.news(0.0) == []
         go.set()
         gathered(call)
