@@ -20,6 +20,6 @@ def handler(event: JsonObject, context: LambdaContext, worker: FiringWorker | No
     """
     worker = worker or firing_worker(context.invoked_function_arn)
     done = worker.run(places_in(event), time_left=lambda: context.get_remaining_time_in_millis() / 1000)
-    counted: JsonObject = {"fired": done.fired, "left": done.left}
+    counted: JsonObject = {"fired": done.fired, "left": done.remaining}
     log().info("schedules looked at", extra={**counted, "scheduled_at": event.get("at")})
     return counted

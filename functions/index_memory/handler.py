@@ -31,7 +31,7 @@ def handler(event: JsonObject, context: LambdaContext, feed: IndexFeed | None = 
         log().info("index emptied", extra={"records": records})
         return {"records": records}
     if "reindexed" in event:
-        return {"whole": feed.reindexing.end(), "left": feed.reindexing.left()}
+        return {"whole": feed.reindexing.end(), "left": feed.reindexing.remaining()}
     batch = feed.feeding.take_all_again(feed.reindexing.tenants(), time_left=_seconds_of(context))
     log().info("pointers taken again", extra=_counted(batch) | {"oldest_ms": batch.oldest_ms})
     return _counted(batch)
@@ -43,11 +43,13 @@ def _records(records: list[JsonObject], feed: IndexFeed, context: LambdaContext)
     pointers = ((change.key, change.new) for change in changes.values())
     batch = feed.feeding.take(pointers, time_left=_seconds_of(context))
     log().info("memory indexed", extra=_counted(batch) | lag_of(records))
-    return {"batchItemFailures": [{"itemIdentifier": number} for number, change in changes.items() if change.key in batch.left]}
+    return {
+        "batchItemFailures": [{"itemIdentifier": number} for number, change in changes.items() if change.key in batch.remaining]
+    }
 
 
 def _counted(batch: IndexedBatch) -> JsonObject:
-    return {"done": batch.done, "left": len(batch.left)}
+    return {"done": batch.done, "left": len(batch.remaining)}
 
 
 def _seconds_of(context: LambdaContext) -> Callable[[], float]:

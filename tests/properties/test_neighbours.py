@@ -87,7 +87,7 @@ class Server:
     def settle(self) -> None:
         """Wait until no background worker has anything to do."""
         for _ in range(int(PATIENCE / 0.05)):
-            if not self.house.reindexing.left():
+            if not self.house.reindexing.remaining():
                 return
             threading.Event().wait(0.05)
         raise AssertionError("pointers still stand")

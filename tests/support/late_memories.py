@@ -35,7 +35,7 @@ class LateMemories:
     def delivered(self, hook: Hook = lambda _call: None) -> int:
         """The change stream delivers every pointer that stands. Returns how many are done."""
         batch = self.indexing(hook).of(TENANT).take([(key, {}) for key in self.standing()])
-        assert batch.left == ()
+        assert batch.remaining == ()
         return batch.done
 
     def retaken(self) -> int:

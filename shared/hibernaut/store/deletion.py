@@ -174,7 +174,7 @@ class Deletion:
         }
         return Put({"pk": key.pk, "sk": key.sk, **attributes, **keys.due(identifier, due_ms)})
 
-    def left(self, identifier: str) -> DeletionTombstone | None:
+    def open_tombstone(self, identifier: str) -> DeletionTombstone | None:
         """The tombstone of a deleted agent or conversation; None: the deletion is complete."""
         item = self._table.get(keys.gone(self._tenant, identifier))
         if item is None:

@@ -10,16 +10,21 @@ from pydantic import BaseModel
 
 from hibernaut.schemas.base import JsonObject, wire_time
 from hibernaut.schemas.memory.file import Desk
+from hibernaut.schemas.messages.letta_message import WireToolReturn
+from hibernaut.schemas.runs.approval import PendingCall, Verdict
 from hibernaut.schemas.runs.turn import AwaitedReply, Claim
 from hibernaut.store.table.bodies.codec import json_of
 
 AT = datetime(2026, 1, 2, tzinfo=UTC)
+CALL = PendingCall(id="call-1", name="ring", arguments="{}")
+RETURN = WireToolReturn(tool_return="done", status="success", tool_call_id="call-1")
 STORED = [
     (Desk(last_accessed={"file-1": AT}), {"seen": {"file-1": wire_time(AT)}}),
     (
         Claim(call_id="call-1", name="ask", holder="", deadline=AT, awaits=[AwaitedReply(agent_id="agent-1", dispatched=True)]),
         {"awaits": [{"agent_id": "agent-1", "asked": True}]},
     ),
+    (Verdict(call=CALL, decision="given", client_return=RETURN), {"given": json.loads(json_of(RETURN))}),
 ]
 
 

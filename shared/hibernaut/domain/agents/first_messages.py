@@ -46,7 +46,7 @@ def boot_sequence(opening: Opening) -> list[Message]:
     return [*greeting, arrival.model_copy(update={"wrapped": True})]
 
 
-def given_sequence(messages: Sequence[MessageCreate], opening: Opening) -> list[Message]:
+def initial_sequence(messages: Sequence[MessageCreate], opening: Opening) -> list[Message]:
     """The rows of an `initial_message_sequence`: user and system messages are packed, assistant messages have the agent's
     form.
     """

@@ -75,7 +75,7 @@ def results_of(resolution: Resolution, executed: Sequence[CallResult]) -> tuple[
 
 
 def _result(verdict: Verdict) -> CallResult:
-    call, client_return = call_of(verdict.call), verdict.given
+    call, client_return = call_of(verdict.call), verdict.client_return
     if client_return is None:
         text = denial(verdict.reason)
         return CallResult(call, "error", text, text)
@@ -169,12 +169,12 @@ def _verdict(call: PendingCall, item: ApprovalReturn | WireToolReturn | None) ->
         case None:
             return Verdict(call=call, decision="run")
         case WireToolReturn():
-            return Verdict(call=call, decision="given", given=item)
+            return Verdict(call=call, decision="given", client_return=item)
         case ApprovalReturn(approve=False):
             return Verdict(call=call, decision="deny", reason=item.reason)
         case ApprovalReturn() if call.client:
             missing = WireToolReturn(tool_return=NO_RESULT, status="error", tool_call_id=call.id)
-            return Verdict(call=call, decision="given", given=missing)
+            return Verdict(call=call, decision="given", client_return=missing)
         case ApprovalReturn():
             return Verdict(call=call, decision="run")
 

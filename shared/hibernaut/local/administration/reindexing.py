@@ -103,7 +103,7 @@ def _watched(folder: _OpenDataFolder, settings: EmbeddedSettings, report: Progre
     """Whether the index is complete; False if the process that fed it has ended."""
     dwindling = Dwindling(report, STILL)
     while not folder.reindexing.end():
-        dwindling.remaining(folder.reindexing.left())
+        dwindling.remaining(folder.reindexing.remaining())
         if folder.served and not is_open(settings.data):
             return False
         time.sleep(LOOK)

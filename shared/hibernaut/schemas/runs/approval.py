@@ -5,6 +5,8 @@ The record of a pending approval belongs to the run that requested it. It is con
 
 from typing import Literal
 
+from pydantic import ConfigDict, Field
+
 from hibernaut.schemas.base import Moment, Schema
 from hibernaut.schemas.messages.letta_message import WireToolReturn
 from hibernaut.schemas.runs.send import ClientTool
@@ -111,12 +113,16 @@ class PendingApproval(Stored):
 
 
 class Verdict(Schema):
-    """The resolution of one pending call: it runs, it is denied with a reason, or the client provides its result."""
+    """The resolution of one pending call: it runs, it is denied with a reason, or the client provides its return (stored as
+    `given`).
+    """
+
+    model_config = ConfigDict(serialize_by_alias=True)
 
     call: PendingCall
     decision: Literal["run", "deny", "given"]
     reason: str | None = None
-    given: WireToolReturn | None = None
+    client_return: WireToolReturn | None = Field(default=None, validation_alias="given", serialization_alias="given")
 
 
 class Resolution(Schema):

@@ -14,7 +14,7 @@ from hibernaut.domain.agents import agent_types
 from hibernaut.domain.agents.agent_calls import AGENT_CALLS
 from hibernaut.domain.agents.agent_names import check_name, default_name
 from hibernaut.domain.agents.agent_types import spec_of
-from hibernaut.domain.agents.first_messages import boot_sequence, given_sequence
+from hibernaut.domain.agents.first_messages import boot_sequence, initial_sequence
 from hibernaut.domain.tools import tool_rules
 from hibernaut.ports.model import Models
 from hibernaut.ports.storage.table import MAX_CHANGES, Change
@@ -267,7 +267,7 @@ class AgentCreation:
         system_id = self._records.ids.new("message")
         opening = opening_of(self._records, agent, system_id)
         if request.initial_message_sequence is not None:
-            initial = given_sequence(request.initial_message_sequence, opening)
+            initial = initial_sequence(request.initial_message_sequence, opening)
         else:
             initial = boot_sequence(opening) if spec_of(agent.agent_type).boot_sequence else []
         head = Head(

@@ -26,7 +26,7 @@ from hibernaut.services.agents.agent_windows import AgentWindows
 from hibernaut.services.agents.sleeptime_pairs import sharing, sleeping_group
 from hibernaut.services.records import Records, by_key, each_key_once
 
-_AS_GIVEN = (
+_COPIED = (
     "name",
     "system",
     "tool_rules",
@@ -84,7 +84,7 @@ class AgentUpdates:
         if request.name is not None:
             check_name(request.name)
         checked_files_open(request.max_files_open)
-        changes: JsonObject = {name: getattr(request, name) for name in _AS_GIVEN if getattr(request, name) is not None}
+        changes: JsonObject = {name: getattr(request, name) for name in _COPIED if getattr(request, name) is not None}
         if request.tags is not None:
             changes["tags"] = list(dict.fromkeys(request.tags))
         if request.identity_ids is not None:

@@ -63,7 +63,7 @@ class ConversationDeletion:
         still exists. Raises: Conflict.
         """
         records = self._records
-        tombstone = records.deletion.left(identifier)
+        tombstone = records.deletion.open_tombstone(identifier)
         if tombstone is None:
             return False
         records.conversations.forget(identifier)

@@ -108,7 +108,7 @@ class ErasedRecords:
             passages = {"passages": count(own, "PASSAGE#"), "passage_versions": count(own, VERSION)}
             line = line.model_copy(update={"extent": "whole", "counts": passages})
             self._parts.put(erasure.id, line)
-        if archives.get(line.id) is not None or archives.left(line.id):
+        if archives.get(line.id) is not None or archives.has_remains(line.id):
             delete_archive(self._stores, self._records, line.id)
         return line
 

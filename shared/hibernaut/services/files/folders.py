@@ -17,7 +17,7 @@ from hibernaut.services.files.files import Files
 from hibernaut.services.models.embedding_choice import chosen_embedding
 from hibernaut.services.records import Records
 
-_GIVEN = ("name", "description", "instructions", "metadata", "embedding_config")
+_UPDATABLE = ("name", "description", "instructions", "metadata", "embedding_config")
 
 
 class Folders:
@@ -94,7 +94,7 @@ class Folders:
 
         Raises: NotFound, InvalidArgument, Conflict (the new name is taken, or the embedding model would change).
         """
-        changes = {name: value for name in _GIVEN if (value := getattr(request, name)) is not None}
+        changes = {name: value for name in _UPDATABLE if (value := getattr(request, name)) is not None}
 
         def attempt() -> StoredFolder:
             before = self._records.folder(folder_id)

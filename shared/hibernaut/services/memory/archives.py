@@ -150,7 +150,7 @@ def delete_archive(stores: TenantStores, records: Records, archive_id: str) -> N
     if (archive := archives.get(archive_id)) is not None:
         with suppress(ConditionFailed):  # closed already, by an earlier attempt or another request
             records.writer.write(*archives.close(archive, records.clock.now()))
-    elif not archives.left(archive_id):
+    elif not archives.has_remains(archive_id):
         raise no_archive(archive_id)
     if links := [change for agent_id in archives.agents_of(archive_id) for change in archives.detach(archive_id, agent_id)]:
         records.write(links, [], "")

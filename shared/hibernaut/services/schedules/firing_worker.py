@@ -24,7 +24,7 @@ class FiringResult(NamedTuple):
     """The numbers of schedules that fired, and of those that are left to the sweep."""
 
     fired: int
-    left: int
+    remaining: int
 
 
 class FiringWorker:

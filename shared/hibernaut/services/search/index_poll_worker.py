@@ -122,7 +122,7 @@ class IndexPollWorker:
         failed: Sequence[Key] = [pointer.key for pointer in batch]
         try:
             by_tenant_keys = by_tenant((pointer.key, {}) for pointer in batch)
-            failed = [key for tenant, own in by_tenant_keys.items() for key in self._indexing.of(tenant).take(own).left]
+            failed = [key for tenant, own in by_tenant_keys.items() for key in self._indexing.of(tenant).take(own).remaining]
         finally:
             self._queue.settle(batch, failed)
         return not failed

@@ -50,7 +50,7 @@ class IndexStreamWorker:
             (tenant, batch), *batches = batches
             result = self._indexing.of(tenant).take(batch)
             indexed, is_asleep = indexed + result.done, result.asleep
-            remaining += result.left
+            remaining += result.remaining
         remaining += [key for _, batch in batches for key, _ in batch]
         return IndexedBatch(indexed, tuple(remaining), is_asleep)
 
@@ -60,7 +60,7 @@ class IndexStreamWorker:
         for tenant in tenants:
             result = self.take_again(tenant, time_left=time_left)
             oldest_ms = max(total.oldest_ms, result.oldest_ms)
-            total = IndexedBatch(total.done + result.done, total.left + result.left, result.asleep, oldest_ms)
+            total = IndexedBatch(total.done + result.done, total.remaining + result.remaining, result.asleep, oldest_ms)
             if result.asleep:
                 break
         return total
@@ -78,7 +78,7 @@ class IndexStreamWorker:
             indexing.ask_again(going=lambda: time_left() >= NEEDED_SECONDS)
             if result.done and time_left() >= NEEDED_SECONDS:
                 indexing.collect_doubles()
-        oldest = max((_wait(pointers[key], now) for key in result.left), default=timedelta())
+        oldest = max((_wait(pointers[key], now) for key in result.remaining), default=timedelta())
         return replace(result, oldest_ms=max(0, oldest // timedelta(milliseconds=1)))
 
 

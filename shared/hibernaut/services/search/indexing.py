@@ -48,7 +48,7 @@ class IndexedBatch:
     """
 
     done: int
-    left: tuple[Key, ...] = ()
+    remaining: tuple[Key, ...] = ()
     asleep: bool = False
     oldest_ms: int = 0
 

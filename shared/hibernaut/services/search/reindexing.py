@@ -65,7 +65,7 @@ class TenantReindexing:
         """Whether a rebuild has emptied the index and not written all its pointers. It may still run, or its process has died."""
         return self._stores.search_outbox.building().stage == "POINTS"
 
-    def left(self) -> int:
+    def remaining(self) -> int:
         """Number of pointers that the index workers have still to process."""
         return self._stores.search_outbox.waiting()
 
@@ -136,9 +136,9 @@ class Reindexing:
         """Call `TenantReindexing.end` for every tenant. True: no rebuild is under way."""
         return all([self.of(tenant).end() for tenant in self.tenants()])
 
-    def left(self) -> int:
+    def remaining(self) -> int:
         """Number of pointers of all tenants that the index workers have still to process."""
-        return sum(self.of(tenant).left() for tenant in self.tenants())
+        return sum(self.of(tenant).remaining() for tenant in self.tenants())
 
     def broken_off(self) -> bool:
         """Whether the rebuild of any tenant has emptied the index and not written all its pointers."""

@@ -150,9 +150,9 @@ class BudgetStore:
         """The changes by which a new run takes its slots. Condition: each subject has a free one."""
         return [self._take(slot) for slot in budgets.slots] if budgets else []
 
-    def given_back(self, budgets: RunBudgets | None) -> list[Change]:
+    def released(self, budgets: RunBudgets | None) -> list[Change]:
         """The changes by which a run that ends gives its slots back. The caller's conditions ensure that the run ends once."""
-        return [self._give_back(slot) for slot in budgets.slots] if budgets else []
+        return [self._release(slot) for slot in budgets.slots] if budgets else []
 
     def exchanged(self, ending: RunBudgets | None, beginning: RunBudgets | None) -> list[Change]:
         """The changes of a transaction that ends one run and creates another: a slot that both hold goes from one to the
@@ -160,7 +160,7 @@ class BudgetStore:
         """
         before = {slot.subject: slot for slot in ending.slots} if ending else {}
         after = {slot.subject: slot for slot in beginning.slots} if beginning else {}
-        freed_slots = [self._give_back(slot) for subject, slot in before.items() if subject not in after]
+        freed_slots = [self._release(slot) for subject, slot in before.items() if subject not in after]
         return [*freed_slots, *(self._take(slot) for subject, slot in after.items() if subject not in before)]
 
     def spent(self, budgets: RunBudgets | None, run_id: str, spending: Spending, now: datetime) -> list[Change]:
@@ -205,7 +205,7 @@ class BudgetStore:
         key = budget_keys.open_runs(self._tenant, slot.subject)
         return Update(key, add={OPEN: 1}, when=(Term(OPEN, Op.LT, slot.limit),))
 
-    def _give_back(self, slot: RunSlot) -> Update:
+    def _release(self, slot: RunSlot) -> Update:
         return Update(budget_keys.open_runs(self._tenant, slot.subject), add={OPEN: -1})
 
 

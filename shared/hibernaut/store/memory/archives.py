@@ -137,7 +137,7 @@ class ArchiveStore:
         update = Update(key, set={"state": CLOSED, "ttl": ttl, **body}, when=eq(state=OPEN), frees=freed(key, archive))
         return [update, Delete(keys.archive_row(self._tenant, archive.id))]
 
-    def left(self, archive_id: str) -> bool:
+    def has_remains(self, archive_id: str) -> bool:
         """Whether a closed archive still has links, tags or passages."""
         key = keys.archive(self._tenant, archive_id)
         return any(item["sk"] != key.sk for item in self._table.query(key.pk, limit=2, names=("sk",)))

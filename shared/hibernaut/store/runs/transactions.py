@@ -272,7 +272,7 @@ class Transactions:
             self._runs.end_row(state.run),
             Delete(keys.queued(self._tenant, before.id, state.run.id), PRESENT),
             self._runs.put_events(state.run.id, 1, log, now),
-            *self._budgets.given_back(state.run.budgets),
+            *self._budgets.released(state.run.budgets),
             *self._end_events(ending, (), now),
         ]
 
@@ -285,7 +285,7 @@ class Transactions:
             self._runs.change(state, condition, _report_due_ms(state.run, now)),
             self._runs.end_row(state.run),
             self._runs.put_events(state.run.id, ending.state.next_seq, log, now),
-            *self._budgets.given_back(state.run.budgets),
+            *self._budgets.released(state.run.budgets),
             *self._end_events(ending, (), now),
         ]
 

@@ -6,7 +6,7 @@ import json
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from hibernaut.domain.agents.first_messages import Opening, boot_sequence, given_sequence
+from hibernaut.domain.agents.first_messages import Opening, boot_sequence, initial_sequence
 from hibernaut.domain.tools.tool_returns import unpack
 from hibernaut.schemas.content import ImageContent, TextContent, UrlImage
 from hibernaut.schemas.ids import compose
@@ -38,7 +38,7 @@ def test_a_given_sequence_is_packed_and_the_agents_words_are_spoken() -> None:
         MessageCreate(role="user", content="hi", name="Ann", otid="o-1"),
         MessageCreate(role="assistant", content="hallå"),
     ]
-    system, user, asked, returned = given_sequence(given, opening())
+    system, user, asked, returned = initial_sequence(given, opening())
     assert json.loads(system.text())["type"] == "system_alert"
     assert (json.loads(user.text())["message"], json.loads(user.text())["name"], user.otid) == ("hi", "Ann", "o-1")
     assert asked.tool_calls is not None
@@ -50,19 +50,19 @@ def test_a_given_sequence_is_packed_and_the_agents_words_are_spoken() -> None:
 
 def test_an_agent_that_speaks_by_its_text_has_its_given_words_as_text() -> None:
     given = [MessageCreate(role="assistant", content="hallå"), MessageCreate(role="user", content="hi")]
-    spoken, user = given_sequence(given, replace(opening(), speaks_by_tool=False))
+    spoken, user = initial_sequence(given, replace(opening(), speaks_by_tool=False))
     assert (spoken.role, spoken.text(), spoken.tool_calls) == ("assistant", "hallå", None)
     assert user.role == "user"
 
 
 def test_the_calls_of_a_given_sequence_have_different_ids() -> None:
-    rows = given_sequence([MessageCreate(role="assistant", content=text) for text in ("a", "b")], opening())
+    rows = initial_sequence([MessageCreate(role="assistant", content=text) for text in ("a", "b")], opening())
     assert len({row.id for row in rows}) == 4
     assert len({call.id for row in rows for call in row.tool_calls or []}) == 2
 
 
 def test_images_of_a_given_message_stay_beside_its_text() -> None:
     image = ImageContent(source=UrlImage(url="https://example.org/cat.png"))
-    (row,) = given_sequence([MessageCreate(role="user", content=[TextContent(text="look"), image])], opening())
+    (row,) = initial_sequence([MessageCreate(role="user", content=[TextContent(text="look"), image])], opening())
     assert json.loads(row.text())["message"] == "look"
     assert row.content[1] == image

@@ -274,9 +274,9 @@ def test_a_deletion_that_was_interrupted_is_completed(team: Team) -> None:
     groups = groups_of(world)
     groups._ends.go_on = lambda _: False  # type: ignore[method-assign]
     groups.delete(group.id)
-    assert world.stores.deletion.left(group.id) is not None
+    assert world.stores.deletion.open_tombstone(group.id) is not None
     groups_of(world).delete(group.id)
-    assert world.stores.deletion.left(group.id) is None
+    assert world.stores.deletion.open_tombstone(group.id) is None
 
 
 def test_a_reset_lets_the_agents_forget_what_they_were_not_told(team: Team) -> None:

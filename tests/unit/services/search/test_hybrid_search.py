@@ -230,7 +230,7 @@ def test_an_index_that_is_built_anew_says_so_until_it_is_whole(memory: Memory) -
     assert searched.incomplete
     assert searched.hits[0].record.text == "two"
     memory.pump.drain()
-    assert memory.reindexing.of(TENANT).left() == 0
+    assert memory.reindexing.of(TENANT).remaining() == 0
     memory.reindexing.of(TENANT).end()
     assert not memory.search.passages(WHERE, "two").incomplete
     assert len(memory.found("two")) >= 1

@@ -55,7 +55,7 @@ def for_ever() -> float:
 def test_all_is_taken_in_small_batches_and_what_was_refused_is_left(tmp_path: Path) -> None:
     indexer = Indexer(refused=KEYS[3:5])
     taken = feeding(indexer).take(TOLD, time_left=for_ever)
-    assert (taken.done, taken.left, taken.asleep) == (10, (KEYS[3], KEYS[4]), False)
+    assert (taken.done, taken.remaining, taken.asleep) == (10, (KEYS[3], KEYS[4]), False)
     assert [len(call) for call in indexer.calls] == [TOGETHER, TOGETHER, 2]
 
 
@@ -63,14 +63,14 @@ def test_a_sleeping_index_ends_it_and_nothing_is_lost(tmp_path: Path) -> None:
     indexer = Indexer(refused=KEYS[:1], naps=1)
     taken = feeding(indexer).take(TOLD, time_left=for_ever)
     assert (taken.done, taken.asleep, len(indexer.calls)) == (4, True, 2)
-    assert set(taken.left) == {KEYS[0], *KEYS[5:]}
+    assert set(taken.remaining) == {KEYS[0], *KEYS[5:]}
 
 
 def test_nothing_is_begun_that_may_not_end_in_time(tmp_path: Path) -> None:
     indexer = Indexer()
     left = iter([NEEDED_SECONDS, NEEDED_SECONDS - 1])
     taken = feeding(indexer).take(TOLD, time_left=lambda: next(left))
-    assert (taken.done, taken.left) == (5, tuple(KEYS[5:]))
+    assert (taken.done, taken.remaining) == (5, tuple(KEYS[5:]))
 
 
 def test_pointers_that_stand_since_long_are_taken_again_and_young_ones_left_to_the_stream(tmp_path: Path) -> None:

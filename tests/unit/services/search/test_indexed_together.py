@@ -62,7 +62,7 @@ def vectors(memory: Memories) -> dict[str, bytes]:
 def take(memory: Memories, indexing: Indexing, *, together: bool, only: slice = slice(None)) -> None:
     pointers = sorted((pointer.key for pointer in memory.stores.search_outbox.everywhere(100)), key=lambda key: key.sk)[only]
     for some in [pointers] if together else [[key] for key in pointers]:
-        assert indexing.take([(key, {}) for key in some]).left == ()
+        assert indexing.take([(key, {}) for key in some]).remaining == ()
 
 
 @pytest.mark.parametrize("first", [slice(0, 0), slice(0, 3), slice(1, 4), slice(0, None, 2), slice(1, None, 2)])

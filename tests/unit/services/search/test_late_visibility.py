@@ -170,7 +170,7 @@ def test_while_it_sleeps_nothing_is_lost_and_the_answer_says_so(late: LateMemori
     late.memory.write("passage", "water")
     late.index.asleep = True
     batch = late.indexing().of(TENANT).take([(key, {}) for key in late.standing()])
-    assert (batch.asleep, batch.done, len(batch.left)) == (True, 0, 1)
+    assert (batch.asleep, batch.done, len(batch.remaining)) == (True, 0, 1)
     found = late.memory.found("passage", "water")
     assert ([hit.record.text for hit in found.hits], found.asleep) == (["water"], True)
     late.index.asleep = False

@@ -98,7 +98,7 @@ def test_the_stream_is_not_held_up_by_what_is_refused_and_the_clock_asks_again(t
     for _ in range(2):
         told = [(pointer.key, {}) for pointer in memory.stores.search_outbox.everywhere(10)]
         assert told
-        assert feeding.take(told, time_left=EVER).left == ()
+        assert feeding.take(told, time_left=EVER).remaining == ()
     assert embedder.asked == 1
     embedder.refuses = None
     feeding.take_again(TENANT, time_left=lambda: 0.0)
