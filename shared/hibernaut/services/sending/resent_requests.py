@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from hibernaut.schemas.agents.conversation import Head
 from hibernaut.schemas.messages.message import Message
 from hibernaut.schemas.runs.run import StoredRun
 from hibernaut.schemas.runs.send import MessageCreate
@@ -34,20 +35,40 @@ class ResentRequests:
         if earlier.run_id is None or not (earlier.runs or inputs.answer):
             return False
         state = self._runs.get(earlier.run_id)
-        if state is None:
-            return False
-        if inputs.answer is not None and retry == 0 and state.run.status is RunStatus.CANCELLED:
-            return True
+        cancelled = state is not None and state.run.status is RunStatus.CANCELLED
+        answers_again = inputs.answer is not None and retry == 0 and cancelled
         if not earlier.runs:
-            return False
-        if state.run.input_digest is None:
-            return not _says_the_same_page(inputs, self._rows(state.run, len(inputs.otids)))
+            return answers_again
+        if state is None or state.run.input_digest is None:  # a run that was deleted, or of an older release
+            if not all(otid in earlier.runs for otid in inputs.otids[: inputs.first]):
+                raise partly_new(next(iter(earlier.runs)), earlier.run_id)
+            same = state is None or _says_the_same_page(inputs, self._rows(state.run, inputs.first))
+            return answers_again or not same
         if state.run.input_digest == inputs.digest():
-            return False
-        return inputs.answer is not None or self._differs(inputs, earlier.runs, state.run)
+            return answers_again
+        differs = self._differs(inputs, earlier.runs, state.run)
+        return answers_again or inputs.answer is not None or differs
+
+    def with_waiting(self, head: Head, inputs: RequestInputs, earlier: KnownRequest) -> KnownRequest:
+        """What is known of the request, with those of its messages that wait on their runs: they have no marks yet."""
+        unknown = {otid for otid in inputs.otids if otid and otid not in earlier.runs}
+        if not unknown or (earlier.run_id is not None and not earlier.runs):
+            return earlier
+        run_ids = [head.owner] if head.owner is not None else []
+        if head.waiting:
+            run_ids += self._conversations.long_in_queue(head.id)
+        states = self._runs.get_many(run_ids) if run_ids else {}
+        waiting = {row.otid: state.run.id for state in states.values() for row in state.run.input if row.otid in unknown}
+        if not waiting:
+            return earlier
+        runs = {**earlier.runs, **{otid: run_id for otid, run_id in waiting.items() if otid}}
+        return KnownRequest(earlier.run_id or next(iter(runs.values())), runs=runs)
 
     def _differs(self, inputs: RequestInputs, runs: Mapping[str, str], first: StoredRun) -> bool:
         """Whether a message differs from the one that its run took. Raises: InvalidArgument."""
+        if inputs.answer is not None and inputs.answer.otid not in runs:
+            raise partly_new(next(iter(runs)), first.id)
+        differs = False
         rows: dict[str, Mapping[str, Message]] = {}
         for run_id in dict.fromkeys(runs.values()):
             state = self._runs.get(run_id) if run_id != first.id else None
@@ -57,9 +78,8 @@ class ResentRequests:
             row = rows[runs.get(one.otid or "", first.id)].get(one.otid or "")
             if row is None and one.otid not in runs:
                 raise partly_new(next(iter(runs)), first.id)
-            if row is None or not _is_row_of(one, row):
-                return True
-        return False
+            differs = differs or row is None or not _is_row_of(one, row)
+        return differs
 
     def _rows(self, run: StoredRun, count: int) -> Mapping[str, Message]:
         """The run's messages by their otids: those in the log, and those that wait on the run. `count`: of its request."""

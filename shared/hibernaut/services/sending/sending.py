@@ -37,7 +37,7 @@ from hibernaut.services.turns.approvals import ApprovalAnswers
 from hibernaut.services.turns.handovers import InterruptingRun
 from hibernaut.services.turns.inputs import RequestInputs, inputs_of, row_of
 from hibernaut.services.turns.run_termination import RunTermination
-from hibernaut.store.runs.idempotency import KnownRequest
+from hibernaut.store.runs.idempotency import KnownRequest, RequestIdentity
 from hibernaut.store.runs.runs import RunState
 from hibernaut.store.runs.transaction_values import INPUT_PAGE, IdempotencyMark
 from hibernaut.store.runs.transactions import grown
@@ -144,21 +144,19 @@ class Sending:
         if request.body.override_model and not request.model_checked:
             self._models.config(request.body.override_model)
         subjects = subjects_of(request.agent_id, request.key_id)
+        identity = RequestIdentity(request.digest, inputs.otids, inputs.first, request.retry)
         for attempt in range(TRIES):
             conversation = request.conversation_id or request.agent_id
             budgets, events = self._budgets.reading(subjects), self._stores.events.reading()
             pause = self._stores.pauses.reading(request.agent_id, (one.sender_id for one in inputs.messages))
-            head, earlier = self._stores.idempotency.look(
-                conversation, request.digest, inputs.otids, request.retry, budgets=budgets, events=events, pause=pause
-            )
+            head, earlier = self._stores.idempotency.look(conversation, identity, budgets=budgets, events=events, pause=pause)
             if head is None and request.conversation_id is not None:
                 raise no_conversation(request.conversation_id)
             if head is None:
                 raise NotFound(f"Agent with ID {request.agent_id} not found")
+            earlier = self._resent.with_waiting(head, inputs, earlier)
             if earlier.run_id is not None and self._resent.is_new(inputs, earlier, request.retry):
-                head, earlier = self._stores.idempotency.look(
-                    conversation, request.digest, inputs.otids, request.retry, replaced=earlier.run_id
-                )
+                head, earlier = self._stores.idempotency.look(conversation, identity, replaced=earlier.run_id)
                 if head is None:
                     continue
             if earlier.run_id is not None and self._attached(earlier):

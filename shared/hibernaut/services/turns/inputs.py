@@ -31,10 +31,15 @@ class RequestInputs:
 
     @property
     def otids(self) -> list[str | None]:
-        """The otids by which a re-sent request is looked up: one entry for each input, None for an input without an otid. Of a
-        long request those of its first `INPUT_PAGE` inputs.
+        """The otids by which a re-sent request is looked up: one entry for each input, None for an input without an otid."""
+        return [*([self.answer.otid] if self.answer else []), *(one.otid for one in self.messages)]
+
+    @property
+    def first(self) -> int:
+        """The number of inputs whose otids are marked when the request is accepted: the answer and the first page. Later messages
+        get their marks when they enter the log.
         """
-        return [*([self.answer.otid] if self.answer else []), *(one.otid for one in self.messages)][:INPUT_PAGE]
+        return INPUT_PAGE + (self.answer is not None)
 
     def digest(self) -> InputDigest:
         """The digest of everything that the inputs say, which tells a repeated request from another one with its otids."""

@@ -35,6 +35,8 @@ POINTED_AT_ONCE = 500
 """The largest number of rows that one pointer names."""
 ROWS_BYTES = 2_000_000
 """The largest total size of the bodies of new rows within one transaction, in bytes: half of the transaction's limit."""
+LONG = "long"
+"""The attribute of a run's place in a queue, if the run has more messages than the first page of its input."""
 _FORKABLE = "conv-"
 """The id prefix of conversations that may be forks: a default conversation, which has its agent's id, is none."""
 
@@ -308,6 +310,11 @@ class ConversationStore:
         """The ids of the waiting runs, in queue order."""
         items = self._table.query(keys.head(self._tenant, conversation).pk, prefix="QUEUE#")
         return [keys.last_part(str(item["sk"])) for item in items]
+
+    def long_in_queue(self, conversation: str) -> list[str]:
+        """The ids of the waiting runs with more messages than their first page has, in queue order."""
+        items = self._table.query(keys.head(self._tenant, conversation).pk, prefix="QUEUE#")
+        return [keys.last_part(str(item["sk"])) for item in items if LONG in item]
 
     def forget(self, conversation: str) -> None:
         """Drop a deleted conversation from this cache and from the caches that `also_forget` registered."""

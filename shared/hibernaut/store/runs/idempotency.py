@@ -34,12 +34,25 @@ _PARTLY = (
 
 
 @immutable
+class RequestIdentity:
+    """By what a request is recognised. `digest`: the hash of its body. `otids`: one per message, in order; None for a message
+    without one. `first`: so many of them are marked when the request is accepted. `retry`: the client's count of re-sends; 0 for
+    the first send.
+    """
+
+    digest: str
+    otids: Sequence[str | None]
+    first: int
+    retry: int
+
+
+@immutable
 class KnownRequest:
     """The run that accepted the request earlier; or no run, and the marks that the new run's transaction must write.
 
     `runs`: the runs of the request's otids, if these identify `run_id`, one entry for each otid that was used; contents were not
-    compared. Empty: the body identifies the run. `arrived`: the request is the first send, which arrived after its own retry. The
-    caller writes this change before the request attaches; it succeeds once.
+    compared, and other messages may be new. Empty: the body identifies the run. `arrived`: the request is the first send, which
+    arrived after its own retry. The caller writes this change before the request attaches; it succeeds once.
     """
 
     run_id: str | None
@@ -62,9 +75,7 @@ class IdempotencyStore:
     def look(
         self,
         conversation: str,
-        digest: str,
-        otids: Sequence[str | None],
-        retry: int,
+        request: RequestIdentity,
         *,
         replaced: str | None = None,
         budgets: BudgetReading | None = None,
@@ -73,17 +84,14 @@ class IdempotencyStore:
     ) -> tuple[Head | None, KnownRequest]:
         """The conversation's head (None if there is none), and whether the request was accepted before, in one read.
 
-        The conditions of the head and of the marks make the look-up and the later write atomic. `digest`: the
-        hash of the body. `otids`: one per message, in order; None for a message without one. `retry`: the client's count of
-        re-sends; 0 for the first send. `replaced`: the run that the otids name, if this request is new all the same and replaces
-        its marks. `budgets`, `events`, `pause`: read in the same request.
-
-        Raises: InvalidArgument if a message with an otid was accepted and another message is new.
+        The conditions of the head and of the marks make the look-up and the later write atomic. `replaced`: the run that the
+        otids name, if this request is new all the same and replaces its marks. `budgets`, `events`, `pause`: read in the same
+        request.
         """
         now = self._clock.now().timestamp()
-        distinct_otids = [otid for otid in dict.fromkeys(otids) if otid]
+        distinct_otids = [otid for otid in dict.fromkeys(request.otids) if otid]
         places: dict[str, Key] = {otid: keys.otid(self._tenant, conversation, otid) for otid in distinct_otids}
-        print_key = keys.fingerprint(self._tenant, conversation, digest)
+        print_key = keys.fingerprint(self._tenant, conversation, request.digest)
         head_key = keys.head(self._tenant, conversation)
         readings = [reading for reading in (budgets, events, pause) if reading is not None]
         found = self._table.get_many([head_key, *places.values(), print_key, *(key for each in readings for key in each.keys)])
@@ -100,18 +108,17 @@ class IdempotencyStore:
         print_run = str(earlier_print["run"]) if earlier_print is not None else None
         if print_run in accepted.values() and print_run != replaced:
             return head, KnownRequest(print_run)
-        if replaced is None and accepted and all(otid in accepted for otid in otids):
+        if replaced is None and accepted:
             return head, KnownRequest(next(iter(accepted.values())), runs=accepted)
-        for otid, run_id in accepted.items() if replaced is None else ():
-            raise partly_new(otid, run_id)
-        if earlier_print is not None and retry > 0:
+        if earlier_print is not None and request.retry > 0:
             return head, KnownRequest(str(earlier_print["run"]))
         if earlier_print is not None and not earlier_print["original"]:
             return head, KnownRequest(
                 str(earlier_print["run"]), arrived=Update(print_key, set={"original": True}, when=eq(original=False))
             )
-        marks = [IdempotencyMark("otid", otid, OTID_LIFE, True, _ttl(found.get(key))) for otid, key in places.items()]
-        marks.append(IdempotencyMark("fingerprint", digest, BODY_LIFE, retry == 0, _ttl(earlier)))
+        marked = {otid: places[otid] for otid in request.otids[: request.first] if otid}
+        marks = [IdempotencyMark("otid", otid, OTID_LIFE, True, _ttl(found.get(key))) for otid, key in marked.items()]
+        marks.append(IdempotencyMark("fingerprint", request.digest, BODY_LIFE, request.retry == 0, _ttl(earlier)))
         return head, KnownRequest(None, tuple(marks))
 
     def forget(self, conversation: str, otid: str) -> Delete:

@@ -31,12 +31,14 @@ from hibernaut.schemas.usage import LettaUsageStatistics
 from hibernaut.store.access.budgets import BudgetStore
 from hibernaut.store.agents.agents import AgentStore
 from hibernaut.store.conversations.conversation_records import message_sent, run_ended
-from hibernaut.store.conversations.conversations import ConversationStore
+from hibernaut.store.conversations.conversations import LONG, ConversationStore
 from hibernaut.store.events.outbox import EventOutbox
 from hibernaut.store.runs.approvals import ApprovalStore
+from hibernaut.store.runs.idempotency import OTID_LIFE
 from hibernaut.store.runs.runs import OPEN_FOR_MS, RunState, RunStore, running, unchanged
 from hibernaut.store.runs.steps import bare
 from hibernaut.store.runs.transaction_values import (
+    INPUT_PAGE,
     ApprovalConsumption,
     Handover,
     IdempotencyMark,
@@ -144,21 +146,26 @@ class Transactions:
         return [
             Update(key, set={"wt": state.token}, add={"waiting": 1}, when=(owner_term, Term("waiting", Op.EQ, before.waiting))),
             *self._runs.create(state, None),
-            Put({"pk": place.pk, "sk": place.sk}, ABSENT),
+            Put({"pk": place.pk, "sk": place.sk, **({LONG: True} if len(state.run.input) > INPUT_PAGE else {})}, ABSENT),
             *self._budgets.taken(state.run.budgets),
             *self._marks(before.id, state, request_marks, now),
             *message_sent(self._tenant, state.run, now),
         ]
 
     def _marks(self, conversation: str, state: RunState, prints: Sequence[IdempotencyMark], now: datetime) -> list[Change]:
-        changes: list[Change] = []
-        for mark in prints:
-            make = keys.otid if mark.kind == "otid" else keys.fingerprint
-            key = make(self._tenant, conversation, mark.value)
-            item: dict[str, Value] = {"pk": key.pk, "sk": key.sk, "run": state.run.id, "original": mark.original}
-            item["ttl"] = int(now.timestamp()) + mark.life
-            changes.append(Put(item, ABSENT if mark.replaces is None else eq(ttl=mark.replaces)))
-        return changes
+        return [
+            Put(
+                self._mark(conversation, state, mark, now),
+                ABSENT if mark.replaces is None else eq(ttl=mark.replaces),
+            )
+            for mark in prints
+        ]
+
+    def _mark(self, conversation: str, state: RunState, mark: IdempotencyMark, now: datetime) -> dict[str, Value]:
+        make = keys.otid if mark.kind == "otid" else keys.fingerprint
+        key = make(self._tenant, conversation, mark.value)
+        ttl = int(now.timestamp()) + mark.life
+        return {"pk": key.pk, "sk": key.sk, "run": state.run.id, "original": mark.original, "ttl": ttl}
 
     def journal(self, state: RunState, journal: Journal, now: datetime) -> list[Change]:
         """Write the model's reply to the journal, before its tools run."""
@@ -177,11 +184,16 @@ class Transactions:
     def append_input(
         self, before: Head, state: RunState, condition: Condition, rows: Sequence[Message], now: datetime
     ) -> list[Change]:
-        """Append the next page of a run's input to the log. `state`: the run with the remaining input."""
+        """Append the next page of a run's input to the log, with the marks of its messages. `state`: the run with the remaining
+        input.
+        """
+        otids = dict.fromkeys(row.otid for row in rows if row.otid) if state.run.input_digest is not None else ()
+        marks = [IdempotencyMark("otid", otid, OTID_LIFE, True) for otid in otids]
         return [
             self._conversations.change_head(before, grown(before, rows, owner=state.run.id), state.token),
             self._runs.change(state, condition, max(_ms(now), state.lease) + OPEN_FOR_MS),
             *self._conversations.put_rows(before, rows),
+            *(Put(self._mark(before.id, state, mark, now)) for mark in marks),  # compared when the request was accepted
         ]
 
     def step(

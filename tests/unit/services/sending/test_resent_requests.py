@@ -4,6 +4,7 @@ comes.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,9 @@ from hibernaut.schemas.stop import RunStatus, StopReason
 from hibernaut.schemas.tools.tool_rule import RequiresApprovalToolRule
 from hibernaut.services.sending.sending import AcceptedRequest, SendRequest
 from hibernaut.store.runs.transaction_values import INPUT_PAGE
+from tests.support.memories import Killed
 from tests.support.scripted_model import calls, in_turn, says
+from tests.support.tables import CountingTable
 from tests.support.world import World, data_in
 
 ASK = calls(("ring", {"x": "once"}))
@@ -36,6 +39,20 @@ def sent(world: World, agent_id: str, *messages: dict[str, Any], retry: int = 0,
 
 def line(number: int, **fields: Any) -> dict[str, Any]:
     return {"role": "user", "content": f"line {number}", "otid": f"otid-{number}"} | fields
+
+
+def dies_at_write(world: World, run_id: str, writes: int) -> None:
+    """Let a worker of the run die at one of its writes."""
+    seen = 0
+
+    def dies(number: int, kind: str) -> None:
+        nonlocal seen
+        seen += kind == "before write"
+        if seen == writes:
+            raise Killed
+
+    with suppress(Killed):
+        World(world.data, holder="host:2", wrap=lambda table: CountingTable(table, dies)).advance(run_id)
 
 
 def answer(*, approve: bool = True, otid: str = "answer") -> dict[str, Any]:
@@ -105,6 +122,55 @@ def test_some_messages_of_a_request_attach_to_its_run(tmp_path: Path, count: int
     for some in (lines[1:2], lines[:-1], [*lines[: count // 2], *lines[-2:]]):
         again = sent(world, agent_id, *some)
         assert (again.run_id, again.attached) == (first.run_id, True)
+
+
+LONG = COUNTS[-1]
+PARTS = {
+    "a page": (INPUT_PAGE, 2 * INPUT_PAGE),
+    "across two pages": (30, 60),
+    "all but the first page": (INPUT_PAGE, LONG),
+    "the last": (LONG - 1, LONG),
+}
+
+
+@pytest.mark.parametrize("when", ["at once", "in the queue", "between two pages", "after"])
+@pytest.mark.parametrize("part", PARTS.values(), ids=PARTS)
+def test_any_later_messages_of_a_long_request_attach_to_its_run(tmp_path: Path, part: tuple[int, int], when: str) -> None:
+    world, agent_id = opened(tmp_path)
+    if when == "in the queue":
+        world.accept(agent_id, "before")
+    lines = [line(number) for number in range(LONG)]
+    first = sent(world, agent_id, *lines)
+    assert first.waits is (when == "in the queue")
+    if when == "after":
+        world.advance(first.run_id)
+    if when == "between two pages":
+        dies_at_write(world, first.run_id, 3)
+    again = sent(world, agent_id, *lines[slice(*part)])
+    assert (again.run_id, again.attached) == (first.run_id, True)
+    with pytest.raises(InvalidArgument, match=f"was used before, by a message of the run {first.run_id}"):
+        sent(world, agent_id, *lines[slice(*part)], line(2_000))
+    with pytest.raises(InvalidArgument, match=f"was used before, by a message of the run {first.run_id}"):
+        sent(world, agent_id, *[line(number) for number in range(3_000, 3_000 + LONG)], *lines[slice(*part)])
+    other = sent(world, agent_id, line(part[0], content="other"))
+    assert not other.attached
+    world.sweep()
+    assert [row.text() for row in world.log(agent_id) if row.run_id == first.run_id and row.role == "user"] == [
+        f"line {number}" for number in range(LONG)
+    ]
+
+
+def test_the_last_message_of_a_first_page_behind_an_answer_attaches(tmp_path: Path) -> None:
+    world, agent_id = opened(tmp_path, ASK)
+    world.send(agent_id, "hello")
+    lines = [line(number) for number in range(LONG)]
+    run_id = sent(world, agent_id, answer(), *lines).run_id
+    for number in (INPUT_PAGE - 1, INPUT_PAGE):
+        assert sent(world, agent_id, lines[number]).run_id == run_id
+    while world.advance(run_id) == "advance":
+        pass
+    for number in (INPUT_PAGE - 1, INPUT_PAGE, LONG - 1):
+        assert sent(world, agent_id, lines[number]).run_id == run_id
 
 
 def test_messages_of_two_runs_are_compared_with_their_own(tmp_path: Path) -> None:
