@@ -11,16 +11,20 @@ from tests.support.clocks import ManualClock
 
 
 class MemoryBlobs:
-    """The port `Blobs` in memory. It passes the contract suite of the port. `puts`: how many bodies were ever stored."""
+    """The port `Blobs` in memory. It passes the contract suite of the port. `puts`: how many bodies were ever stored; `stored`:
+    their bytes, by key.
+    """
 
     def __init__(self, clock: Clock | None = None) -> None:
         self._clock = clock or ManualClock()
         self.kept: dict[str, tuple[bytes, datetime]] = {}
         self.puts = 0
+        self.stored: dict[str, int] = {}
 
     def put(self, key: str, data: bytes, *, durable: bool = True) -> None:  # noqa: ARG002  memory knows no difference
         self.kept[key] = (data, self._clock.now())
         self.puts += 1
+        self.stored[key] = self.stored.get(key, 0) + len(data)
 
     def get(self, key: str) -> bytes:
         return self.kept[key][0]

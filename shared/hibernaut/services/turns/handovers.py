@@ -100,11 +100,11 @@ class Handovers:
             rows, run = self.input_rows(state.run, head.last_message, now), state.run.model_copy()
             run.input = run.input[INPUT_PAGE:]
             run.first_message, run.last_message = run.first_message or rows[0].id, rows[-1].id
-            appended = replace(state, run=run, token=f"{token}.input{pages}")
+            appended = replace(state, run=run, taken=state.taken + len(rows), token=f"{token}.input{pages}")
             changes = self._transactions.append_input(head, appended, condition(state), rows, now)
             try:
                 self._writer.write(*changes, token=appended.token)
             except ConditionFailed as failure:
                 raise LeaseLost from failure
             state, pages = appended, pages + 1
-        return replace(state, token=token)
+        return replace(state, taken=0, token=token)

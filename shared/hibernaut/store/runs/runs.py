@@ -21,6 +21,7 @@ from hibernaut.schemas.runs.turn import Claim, Journal
 from hibernaut.schemas.stop import ENDED, RunStatus
 from hibernaut.store.table import keys
 from hibernaut.store.table.bodies.codec import Codec, expired, freed
+from hibernaut.store.table.bodies.formats import ATTRIBUTE, SECOND
 from hibernaut.store.table.lists import lists
 from hibernaut.store.table.lists.logs import IdRange
 from hibernaut.store.table.lost_records import readable
@@ -61,6 +62,7 @@ class RunState:
     woken     number of times that a reply of another agent woke the run
     sent      number of messages between agents that the run's request has led to
     token     token of the newest write
+    taken     number of messages of the stored input that are in the log; the run's `input` holds the others
     take_ups  the newest takings of a step after the death of the worker that held it, oldest first
     """
 
@@ -77,6 +79,7 @@ class RunState:
     woken: int = 0
     sent: int = 0
     take_ups: tuple[TakeUp, ...] = ()
+    taken: int = 0
 
     @property
     def ended(self) -> bool:
@@ -107,6 +110,8 @@ class RunStore:
         """The run of an item."""
         run = self._codec.record(StoredRun, item)
         run.status = RunStatus(str(item["status"]))
+        if taken := int(item.get("taken", 0)):
+            run.input, run.last_message = run.input[taken:], str(item["input_last"])
         return RunState(
             run=run,
             attempt=int(item["attempt"]),
@@ -121,6 +126,7 @@ class RunStore:
             woken=int(item.get("woken", 0)),
             sent=int(item.get("sent", 0)),
             take_ups=_TAKE_UPS.validate_json(str(item["take_ups"])) if "take_ups" in item else (),
+            taken=taken,
         )
 
     def create(self, state: RunState, due_ms: int | None) -> list[Put]:
@@ -128,14 +134,13 @@ class RunStore:
         key = keys.run(self._tenant, state.run.id)
         due = keys.due(state.run.id, due_ms) if due_ms is not None else {}
         open_place = {} if state.ended else keys.listed(self._tenant, OPEN, state.run.id)
-        run = Put(self._codec.item(key, state.run, **_attributes(state), **due, **open_place), ABSENT)
-        return [run, Put(self._row(state.run))]
+        return [Put(self._codec.item(key, state.run, **_attributes(state), **due, **open_place), ABSENT), self.end_row(state.run)]
 
     def change(self, state: RunState, condition: Condition, due_ms: int | None) -> Update:
         """The change of a run to `state`. `due_ms` None: the run leaves the index DUE."""
         key = keys.run(self._tenant, state.run.id)
         attributes: dict[str, Value] = {**_attributes(replace(state, restarts=0)), **self._codec.body(key, state.run)}
-        cleared: tuple[str, ...] = ()
+        cleared: tuple[str, ...] = ("taken", "input_last")
         if state.ended:
             cleared += ("list_pk", "list_sk")
         else:
@@ -145,6 +150,17 @@ class RunStore:
         else:
             attributes |= keys.due(state.run.id, due_ms)
         return Update(key, set=attributes, remove=cleared, when=condition, frees=freed(key, state.run))
+
+    def take_input(self, state: RunState, page: int, condition: Condition, due_ms: int) -> Update:
+        """The change of a run of whose input `page` more messages are in the log. The stored input is not written again: it stays
+        until all of it is there. Further condition: no other page was taken meanwhile.
+        """
+        if not state.run.input:
+            return self.change(state, condition, due_ms)
+        attributes: dict[str, Value] = {"taken": state.taken, "input_last": state.run.last_message or "", ATTRIBUTE: SECOND}
+        attributes |= {**_attributes(replace(state, restarts=0)), **keys.due(state.run.id, due_ms)}
+        unmoved = Term("taken", Op.EQ, state.taken - page) if state.taken > page else Term("taken", Op.MISSING)
+        return Update(keys.run(self._tenant, state.run.id), set=attributes, when=(*condition, unmoved))
 
     def take(self, before: RunState, state: RunState) -> Update:
         """The change that takes a step. Condition: no attempt has taken, journaled or committed since `before`.
@@ -329,9 +345,8 @@ class RunStore:
         if state.run.created_at + EVENT_LIFE > now:
             return False
         items = self._table.query(keys.run(self._tenant, state.run.id).pk, prefix="EV#", limit=1, names=("sk", "ttl"))
-        if not items:
-            return state.next_seq > 1
-        return str(items[0]["sk"]) != keys.events(self._tenant, state.run.id, 1).sk or expired(items[0], now)
+        first = keys.events(self._tenant, state.run.id, 1).sk
+        return str(items[0]["sk"]) != first or expired(items[0], now) if items else state.next_seq > 1
 
     def _batch_before(self, run_id: str, after: int) -> str | None:
         """The exclusive lower bound of the sort key of the batch that holds number after+1. A batch's key is its first number."""

@@ -81,11 +81,11 @@ class StepReads:
         self._accepted = accepted
 
     def hand_over(self, state: RunState, head: Head) -> None:
-        """Remember an accepted run for its first step. A run whose request has its own tools, skills or prompt is not remembered,
-        because such a request may have megabytes.
+        """Remember an accepted run for its first step. A run whose request has its own tools, skills or prompt, or more messages
+        than a page, is not remembered, because such a request may have megabytes.
         """
         options = state.run.options
-        if options.client_tools or options.client_skills or options.override_system:
+        if options.client_tools or options.client_skills or options.override_system or state.run.input:
             return
         self._accepted.keep(state.run.id, AcceptedRun(state, head))
 

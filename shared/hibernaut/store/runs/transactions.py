@@ -191,7 +191,7 @@ class Transactions:
         marks = [IdempotencyMark("otid", otid, OTID_LIFE, True) for otid in otids]
         return [
             self._conversations.change_head(before, grown(before, rows, owner=state.run.id), state.token),
-            self._runs.change(state, condition, max(_ms(now), state.lease) + OPEN_FOR_MS),
+            self._runs.take_input(state, len(rows), condition, max(_ms(now), state.lease) + OPEN_FOR_MS),
             *self._conversations.put_rows(before, rows),
             *(Put(self._mark(before.id, state, mark, now)) for mark in marks),  # compared when the request was accepted
         ]

@@ -4,6 +4,7 @@ way.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -14,11 +15,13 @@ from hibernaut.schemas.stop import RunStatus, StopReason
 from hibernaut.schemas.tools.tool_rule import RequiresApprovalToolRule
 from hibernaut.services.turns.inputs import MOST_MESSAGES
 from hibernaut.store.runs.transaction_values import INPUT_PAGE
+from hibernaut.store.table import keys
+from hibernaut.store.table.bodies.formats import ATTRIBUTE, SECOND, WRITTEN
 from tests.support.memories import Killed
 from tests.support.scripted_model import calls, in_turn, says
 from tests.support.settled import check_settled
 from tests.support.tables import CountingTable
-from tests.support.world import World, data_in
+from tests.support.world import TENANT, World, data_in
 
 PAGES = 3
 TEXTS = [f"line {number}" for number in range(PAGES * INPUT_PAGE - 7)]
@@ -50,6 +53,42 @@ def test_six_megabytes_are_taken(tmp_path: Path, count: int, size: int) -> None:
     world.send(agent_id, *texts)
     assert heard(world, agent_id) == texts
     check_settled(world, agent_id)
+
+
+@pytest.mark.parametrize("when", ["at once", "in the queue", "behind an answer"])
+def test_input_that_waits_is_stored_at_most_twice_however_many_pages_it_has(tmp_path: Path, when: str) -> None:
+    world, agent_id = waiting(tmp_path) if when == "behind an answer" else opened(tmp_path)
+    texts = [f"{number}:".ljust(5_000, "x") for number in range(MOST_MESSAGES)]
+    if when == "behind an answer":
+        texts.pop()
+        answered(world, agent_id, texts)
+    if when == "in the queue":
+        world.begin(agent_id, "before")
+    if when != "behind an answer":
+        world.begin(agent_id, *texts)
+    world.workflow.drive()
+    assert heard(world, agent_id)[-len(texts) :] == texts
+    stored = sum(size for blob, size in world.data.blobs.stored.items() if "/RUN/" in blob)
+    assert sum(map(len, texts)) < stored + INPUT_PAGE * 5_000
+    assert stored < 2.2 * sum(map(len, texts)), "each message has some fields beside its text"
+    assert not [blob for blob in world.data.blobs.kept if "/RUN/" in blob]
+    check_settled(world, agent_id)
+
+
+def test_a_run_whose_input_is_partly_in_the_log_has_a_format_that_older_releases_refuse(tmp_path: Path) -> None:
+    world, agent_id = opened(tmp_path)
+    run_id = world.accept(agent_id, *TEXTS).run_id
+    seen: list[tuple[object, object]] = []
+
+    def looks(number: int, kind: str) -> None:
+        if kind == "before write":
+            item = world.data.table.get(keys.run(TENANT, run_id)) or {}
+            seen.append((item.get(ATTRIBUTE), item.get("taken")))
+
+    World(world.data, holder="host:2", wrap=lambda table: CountingTable(table, looks)).advance(run_id)
+    assert seen[:3] == [(WRITTEN, None), (WRITTEN, None), (SECOND, INPUT_PAGE)], "the lease is taken, then two pages"
+    assert seen[-1] == (WRITTEN, None)
+    assert heard(world, agent_id) == TEXTS
 
 
 def test_one_message_more_is_refused_and_nothing_is_stored(tmp_path: Path) -> None:
@@ -125,10 +164,10 @@ def waiting(folder: Path) -> tuple[World, str]:
     return world, agent_id
 
 
-def answered(world: World, agent_id: str) -> str:
+def answered(world: World, agent_id: str, texts: Sequence[str] = TEXTS) -> str:
     """The run that continues with an approval and a long history behind it; none of its steps is executed yet."""
     (call,) = next(row.tool_calls for row in world.log(agent_id) if row.role == "approval" and row.tool_calls)
-    return world.answer(agent_id, {"type": "approval", "tool_call_id": call.id, "approve": True}, texts=TEXTS).run_id
+    return world.answer(agent_id, {"type": "approval", "tool_call_id": call.id, "approve": True}, texts=texts).run_id
 
 
 def check_answered(world: World, agent_id: str) -> None:

@@ -23,8 +23,11 @@ from hibernaut.schemas.errors import NewerFormat
 WRITTEN = 1
 """The format that this release writes. Items of the release 0.1 that hold no record have no version, and are read as this one."""
 READ = 2
-"""The newest format that this release reads. Items whose bodies are in packs have it (`store.table.bodies.packs`): they are
-written only if a setting enables it.
+"""The newest format that this release reads."""
+SECOND = 2
+"""The format of items whose bodies are in packs (`store.table.bodies.packs`), which are written only if a setting enables it, and
+of a run while a part of its stored input is in the log: for the seconds in which its first step brings a long input there. A
+release that does not know it leaves such a run to others.
 """
 ATTRIBUTE = "v"
 

@@ -22,6 +22,7 @@ from typing import NamedTuple
 from hibernaut.ports.storage.blobs import Blobs
 from hibernaut.ports.storage.table import Item, Key
 from hibernaut.store.table import blob_keys
+from hibernaut.store.table.bodies.formats import SECOND
 from hibernaut.store.table.lru_cache import LruCache
 from hibernaut.store.table.tenant_table import TenantBlobs
 
@@ -38,7 +39,7 @@ conversation also that of the agent's runs.
 """
 PACK = "PACK#"
 """The prefix of the sort keys of packs."""
-FORMAT = 2
+FORMAT = SECOND
 """The version of an item whose body is in a pack."""
 CACHED_BYTES = 16_000_000
 """The size of the cache of unpacked bodies in a process, in bytes."""
