@@ -196,6 +196,8 @@ class RunTermination:
             run.cancelled_step = claimed_step(before) if reason is StopReason.CANCELLED else None
         after = replace(before, run=run, token=self._ids.token())
         if head is None:
+            streamed = self._runs.events(run.id, before.next_seq - 1, now)  # the record does not know the numbers of these yet
+            after = replace(after, next_seq=streamed[-1][0] + 1 if streamed else before.next_seq)
             self._writer.write(*self._transactions.end_alone(RunEnding(after, outside=before), now), token=after.token)
             logger.info("run ended", extra=end_figures(run))
         elif before.run.status is RunStatus.CREATED:

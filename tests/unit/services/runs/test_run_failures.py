@@ -10,6 +10,7 @@ from hibernaut.ports.model import ModelReply, ModelRequest
 from hibernaut.ports.storage.table import Delete
 from hibernaut.ports.tools.tool_runner import ToolJob, ToolOutcome
 from hibernaut.schemas.errors import ContextWindowExceeded, NotFound
+from hibernaut.schemas.runs.events import DeltaEvent
 from hibernaut.schemas.stop import RunStatus, StopReason
 from hibernaut.services.tool_calls.tool_execution import NOT_STARTED, TOO_MUCH
 from hibernaut.store.table import keys
@@ -130,6 +131,20 @@ def test_a_run_whose_agent_is_taken_away_under_it_ends(at: int, tmp_path: Path) 
     assert last.run(run_id).ended
     if at < 6:
         assert last.stores.runs.events(run_id, 0, last.clock.now())[-1][0] == last.run(run_id).last_seq
+
+
+def test_a_run_that_streamed_before_its_conversation_was_taken_away_ends(tmp_path: Path) -> None:
+    """The pieces have numbers that the run's record does not know yet."""
+    world, agent_id = opened(tmp_path)
+    run_id = world.accept(agent_id, "hello", stream_tokens=True).run_id
+    piece = DeltaEvent(message_type="assistant_message", message_id="m", step_id="s", index=0, text="Hel", at=world.clock.now())
+    world.stores.writer.write(world.stores.runs.put_events(run_id, 1, [piece, piece], world.clock.now()))
+    world.stores.writer.write(Delete(keys.head(TENANT, agent_id)))
+    world.chain.termination.end(run_id, StopReason.ERROR)
+    assert world.run(run_id).run.status is RunStatus.FAILED
+    events = world.stores.runs.events(run_id, 0, world.clock.now())
+    assert [number for number, _ in events] == [1, 2, 3, 4, 5]
+    assert world.run(run_id).last_seq == 5
 
 
 def test_a_run_that_cannot_be_closed_keeps_no_other_from_it(tmp_path: Path) -> None:
