@@ -15,6 +15,8 @@ ENGINES = {
         "tests/functions/test_deployments.py",
     ),
     "the CDK": ("tests/infra/",),
+    # It ends where a worker goes on with another folder, and takes two to three seconds of CPU time each time.
+    "the deployment of the API's tests": ("tests/compat/",),
 }
 """Each engine with the folders and files of which it starts once for each worker."""
 
