@@ -103,9 +103,9 @@ def test_a_pointer_that_another_worker_has_settled_keeps_no_other(tmp_path: Path
         say(memory, number, f"text {number}")
     indexing = counted(memory, Counter())
     found = memory.stores.search_outbox.everywhere(10)
-    brought = indexing._brought(found)
+    changes = indexing._indexed(found)
     memory.stores.writer.write(memory.stores.search_outbox.forget(found[1]))
-    indexing._settle_all(found, brought)
+    indexing._settle_all(found, changes)
     assert memory.stores.search_outbox.waiting() == 0
     memory.close()
 
