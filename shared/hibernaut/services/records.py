@@ -226,9 +226,8 @@ class Records:
                     gained_marks, lost_marks = self.agent_marks.change(before, after)
                     changes += [*self.agents.change(before, after, token, edit), *gained_marks, *lost_marks]
             groups.append(changes)
-        for page in _packed(groups):
-            if page:
-                self.writer.write(*page, token=token)
+        for page in filter(None, _packed(groups)):
+            self.writer.write(*page, token=token)
 
     def approach(self, before: StoredAgent, after: StoredAgent, edit: Edit = UNKNOWN) -> StoredAgent:
         """Change an agent step by step until the way to `after` is one transaction. Returns the agent as it is then.
@@ -253,7 +252,7 @@ class Records:
         pages = list(_pages([*children, *parents]))
         if len(pages) > 1:
             pages = [*_pages(children), list(parents)]
-        for page in pages:
+        for page in filter(None, pages):
             self.writer.write(*page, token=token)
 
 

@@ -152,8 +152,8 @@ def delete_archive(stores: TenantStores, records: Records, archive_id: str) -> N
             records.writer.write(*archives.close(archive, records.clock.now()))
     elif not archives.has_remains(archive_id):
         raise no_archive(archive_id)
-    if links := [change for agent_id in archives.agents_of(archive_id) for change in archives.detach(archive_id, agent_id)]:
-        records.write(links, [], "")
+    links = [change for agent_id in archives.agents_of(archive_id) for change in archives.detach(archive_id, agent_id)]
+    records.write(links, [], "")
     while tags := archives.tags(archive_id, limit=DELETED_AT_ONCE):
         records.writer.write(*archives.forget_tags(tags))
     while items := passages.items(archive_id, limit=DELETED_AT_ONCE):
