@@ -164,3 +164,14 @@ def test_a_part_that_is_deleted_leaves_its_agents_in_few_transactions(served: tu
     assert meter.transactions <= own + SHARING // AGENTS_AT_ONCE + 1
     left = client.get("/v1/agents/", params={"name": f"{name} left", "limit": SHARING}).json()
     assert part not in str(left)
+
+
+def test_the_context_of_an_agent_reads_the_files_of_its_folders_once(served: tuple[TestClient, Meter]) -> None:
+    client, meter = served
+    folder = client.post("/v1/folders/", json={"name": "read once"}).json()["id"]
+    for number in range(MANY):
+        client.post(f"/v1/folders/{folder}/upload", files={"file": (f"{number}.txt", b"tea", "text/plain")})
+    agent = client.post("/v1/agents/", json={"name": "read once", "folder_ids": [folder], "max_files_open": 1}).json()["id"]
+    meter.reset()
+    assert client.get(f"/v1/agents/{agent}/context").status_code == 200
+    assert MANY <= meter.items < 2 * MANY

@@ -46,6 +46,16 @@ class CompiledMessage:
         return self.source.compiled_at
 
 
+@immutable
+class PromptSources:
+    """The sources of a system message beside the agent and its blocks: the stamp of archival memory, and the section
+    `<directories>`, which names each file of the agent's folders.
+    """
+
+    archival_stamp: str
+    directories: str | None
+
+
 class SystemMessages:
     """Compiles system messages and detects stale ones."""
 
@@ -70,53 +80,49 @@ class SystemMessages:
         blocks: Sequence[StoredBlock] | None = None,
         in_window: int = 1,
         update_time: bool = True,
-        archive_ids: Sequence[str] | None = None,
+        sources: PromptSources | None = None,
     ) -> CompiledMessage:
         """Compile the system message from the current state. If only time and counters would change, `is_changed` is False.
 
         `in_window`: number of messages in the window; the other messages of the log are "previous messages". `update_time` off
-        keeps the time of the last compilation. `blocks` and `archive_ids`: the agent's, if the caller has read them already.
+        keeps the time of the last compilation. `blocks` and `sources`: the agent's, if the caller has read them already.
         """
         blocks = self.blocks_of(agent) if blocks is None else blocks
         at = self._clock.now() if update_time or head.compiled is None else head.compiled.compiled_at
-        archive_ids = self._archives.of_agent(agent.id) if archive_ids is None else archive_ids
-        stamp = self._archives.stamp(archive_ids)  # read before the count: the next run sees a change in between
-        inputs = self._inputs(agent, head, blocks, at, in_window)
-        fixed = self._fixed_inputs(agent, head, blocks)
-        digest = system_prompt.digest(replace(fixed, archival_stamp=stamp, directories=inputs.directories))
+        # Its stamp is read before the count: the next run sees a change in between.
+        sources = self.sources(agent, blocks) if sources is None else sources
+        inputs = self._inputs(agent, head, blocks, sources, at, in_window)
+        digest = system_prompt.digest(self._sourced(agent, head, blocks, sources))
         versions = {block.id: block.version for block in blocks}
         text = system_prompt.compile_prompt(inputs)
         source = CompiledFrom(digest=digest, text=text_hash(text), block_versions=versions, compiled_at=at)
         is_changed = head.compiled is None or head.compiled.digest != digest
         return CompiledMessage(text, source, is_changed, inputs)
 
-    def stale(
-        self,
-        agent: StoredAgent,
-        head: Head,
-        blocks: Sequence[StoredBlock],
-        archive_ids: Sequence[str] | None = None,
-    ) -> bool:
-        """Whether the sources of the system message differ from those recorded in the head. Cheaper than `compiled`."""
-        if head.compiled is None:
-            return True
+    def sources(
+        self, agent: StoredAgent, blocks: Sequence[StoredBlock], archive_ids: Sequence[str] | None = None
+    ) -> PromptSources:
+        """What a system message is compiled from beside the agent and its blocks. `archive_ids`: the agent's, if the caller has
+        read them already.
+        """
         archive_ids = self._archives.of_agent(agent.id) if archive_ids is None else archive_ids
-        stamp = self._archives.stamp(archive_ids)
-        files = self._files.section(agent, [block.label for block in blocks])
-        inputs = replace(self._fixed_inputs(agent, head, blocks), archival_stamp=stamp, directories=files)
-        return system_prompt.digest(inputs) != head.compiled.digest
+        return PromptSources(self._archives.stamp(archive_ids), self._files.section(agent, [block.label for block in blocks]))
 
     def outdated(
-        self,
-        agent: StoredAgent,
-        before: LoadedConversation,
-        blocks: Sequence[StoredBlock],
-        archive_ids: Sequence[str] | None = None,
+        self, agent: StoredAgent, before: LoadedConversation, blocks: Sequence[StoredBlock], sources: PromptSources
     ) -> bool:
-        """Whether a run must compile the system message of this conversation before it calls its model."""
+        """Whether a run must compile the system message of this conversation before it calls its model: the sources differ from
+        those recorded in the head, or `thawed`. Cheaper than `compiled`.
+        """
+        compiled = before.head.compiled
+        if compiled is None or self.thawed(before):
+            return True
+        return system_prompt.digest(self._sourced(agent, before.head, blocks, sources)) != compiled.digest
+
+    def thawed(self, before: LoadedConversation) -> bool:
+        """Whether the system message is frozen, and this deployment freezes none."""
         frozen = before.messages[0].frozen
-        thawed = self._mode != "frozen" and frozen is not None and bool(frozen.text)
-        return thawed or self.stale(agent, before.head, blocks, archive_ids)
+        return self._mode != "frozen" and frozen is not None and bool(frozen.text)
 
     def succeeding(
         self, before: LoadedConversation, agent: StoredAgent, compiled: CompiledMessage, carrier: Message | None
@@ -157,13 +163,23 @@ class SystemMessages:
             archival_tags=(),
         )
 
+    def _sourced(self, agent: StoredAgent, head: Head, blocks: Sequence[StoredBlock], sources: PromptSources) -> PromptInputs:
+        fixed = self._fixed_inputs(agent, head, blocks)
+        return replace(fixed, archival_stamp=sources.archival_stamp, directories=sources.directories)
+
     def _inputs(
-        self, agent: StoredAgent, head: Head, blocks: Sequence[StoredBlock], at: datetime, in_window: int
+        self,
+        agent: StoredAgent,
+        head: Head,
+        blocks: Sequence[StoredBlock],
+        sources: PromptSources,
+        at: datetime,
+        in_window: int,
     ) -> PromptInputs:
         archival = self._archives.totals(agent.id)
         return replace(
             self._fixed_inputs(agent, head, blocks),
-            directories=self._files.section(agent, [block.label for block in blocks]),
+            directories=sources.directories,
             compiled_at=at,
             previous_messages=max(0, head.messages - in_window),
             archival_memories=archival.count,

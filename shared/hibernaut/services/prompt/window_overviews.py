@@ -63,7 +63,7 @@ class WindowOverviews:
         system = conversation.messages[0]
         actor = actor_of(agent, self._records.tools_of(agent))
         forgets = actor.spec.clears_buffer or agent.message_buffer_autoclear
-        if self._prompts.outdated(agent, conversation, blocks):
+        if compiled.changed or self._prompts.thawed(conversation):
             # The next run's message, which would carry the update, is not known yet.
             _, system = self._prompts.succeeding(conversation, agent, compiled, None if forgets else self._next(agent))
         window.measured([system])

@@ -210,10 +210,13 @@ class StepLoader:
         step only: within a run, the returns of its tools report them (invariant 10).
         """
         head, run = conversation.head, state.run
-        if run.steps > 0 or run.resolve or not self._prompts.outdated(agent, conversation, blocks, archive_ids):
+        if run.steps > 0 or run.resolve:
+            return head, None
+        sources = self._prompts.sources(agent, blocks, archive_ids)
+        if not self._prompts.outdated(agent, conversation, blocks, sources):
             return head, None
         in_window = len(conversation.messages)
-        compiled = self._prompts.compiled(agent, head, blocks=blocks, in_window=in_window, archive_ids=archive_ids)
+        compiled = self._prompts.compiled(agent, head, blocks=blocks, in_window=in_window, sources=sources)
         # A message that the next run does not see cannot carry an update.
         forgets = spec_of(agent.agent_type).clears_buffer or agent.message_buffer_autoclear
         update_after = None if forgets else sent_messages.message_for_update(conversation.messages, run.id)
