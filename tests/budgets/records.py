@@ -37,6 +37,7 @@ from hibernaut.store.runs.runs import RunState
 from hibernaut.wiring.api_services import services_of
 from hibernaut.wiring.embedded import Embedded, EmbeddedOverrides
 from hibernaut.wiring.settings import EmbeddedSettings
+from tests.budgets.lived import Lived
 
 TENANT = "default"
 SOURCE = 'def knock(door: str) -> str:\n    """Knock.\n\n    Args:\n        door: Which.\n    """\n    return door\n'
@@ -52,13 +53,15 @@ class Records:
     all_services: PerTenant[Services]
     services: Services
     ids: dict[str, str]
+    lived: Lived
     _pieces: list[str] = field(default_factory=list)
     _messages: list[str] = field(default_factory=list)
     """Those of conversations other than the agents' own."""
 
-    def path(self, route: str) -> str:
-        """The route with ids in its places."""
-        return re.sub(r"\{(\w+)\}|\$(\w+)", lambda place: self.ids.get(place.group(1) or f"middle {place.group(2)}", "x"), route)
+    def path(self, route: str, of: str | None = None) -> str:
+        """The route with ids in its places. `of`: whose ids, if they are not those of the records."""
+        known = self.ids if of is None else {**self.ids, **self.lived.of(of)}
+        return re.sub(r"\{(\w+)\}|\$(\w+)", lambda place: known.get(place.group(1) or f"middle {place.group(2)}", "x"), route)
 
     def forget(self) -> None:
         """What a warm process keeps of windows, as if it had just begun."""
@@ -196,9 +199,9 @@ class Records:
         return StoredRun(id=run_id, agent_id=agent_id, status=RunStatus.COMPLETED, created_at=self._now(), options=options)
 
     def _agent(self, agent: StoredAgent, agent_id: str, number: int, person: str) -> StoredAgent:
-        """One of ten tags in turn, and the identity `person`."""
+        """One of ten tags in turn, and the identity `person`. Those of the tag 3 have another one too."""
         at = self._now()
-        tags = [f"tag {number % 10}"]
+        tags = [f"tag {number % 10}", *(["both"] if number % 10 == 3 else [])]
         return copied(agent, agent_id, at, name=f"agent {number}", tags=tags, identity_ids=[person], updated_at=at)  # type: ignore[no-any-return]
 
     def _file(self, file_id: str, folder_id: str, name: str) -> StoredFile:
@@ -252,7 +255,8 @@ def records_in(folder: Path, size: int, wrap: Callable[[Table], Table]) -> Itera
     embedded = Embedded(EmbeddedSettings(data=folder), EmbeddedOverrides(table=wrap))
     try:
         all_services = services_of(embedded.stores, embedded.host, embedded.engines)
-        records = Records(embedded, all_services, all_services.of(TENANT), {})
+        records = Records(embedded, all_services, all_services.of(TENANT), {}, Lived(embedded, all_services))
+        records.lived.fill(size)
         records.fill(size)
         yield records
     finally:
