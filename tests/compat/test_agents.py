@@ -20,7 +20,7 @@ from letta_client import (
 )
 
 from hibernaut.schemas.agents.agent import CreateAgentRequest
-from tests.compat.conftest import Served
+from tests.compat.conftest import HANDLE, Said, Served
 
 MISSING = "00000000-0000-4000-8000-000000000000"
 NewAgent = Callable[..., Any]
@@ -351,6 +351,18 @@ def test_the_asynchronous_sdk_does_the_same(served: Served) -> None:
             await client.agents.delete(agent.id)
 
     asyncio.run(session())
+
+
+@pytest.mark.manifest("agents.create.sequence")
+def test_a_given_system_message_is_in_the_window_like_every_other(client: Letta, new_agent: NewAgent, said: Said) -> None:
+    given = [{"role": "system", "content": "The shop is closed."}, {"role": "user", "content": "Hello."}]
+    agent = new_agent(model=HANDLE, initial_message_sequence=given)
+    rows = client.agents.messages.list(agent.id, order="asc").items
+    assert [one.message_type for one in rows] == ["system_message", "system_message", "user_message"]
+    assert agent.message_ids == [one.id for one in rows]
+    said.next({"content": "Tomorrow."})
+    client.agents.messages.create(agent.id, input="When does it open?")
+    assert "The shop is closed." in str(said.server.requests[-1].body["messages"][1:])
 
 
 @pytest.mark.manifest("agents.create.sequence", "agents.rules.once")

@@ -12,6 +12,7 @@ from datetime import datetime
 from hibernaut.domain.tools.tool_returns import login, pack, system_alert, user_message
 from hibernaut.schemas.base import Json
 from hibernaut.schemas.content import ImageContent, Part, TextContent
+from hibernaut.schemas.ids import derived_otid
 from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.messages.message import FunctionCall, Message, Role, ToolCall, ToolReturn
 from hibernaut.schemas.runs.send import MessageCreate
@@ -70,7 +71,8 @@ def _given(message: MessageCreate, opening: Opening, ids: Iterator[str]) -> list
     about = {
         "wrapped": True,
         "name": message.name,
-        "otid": message.otid,
+        # A system row without an otid would be a prompt, which no window shows.
+        "otid": message.otid or (derived_otid(row.id, 0) if row.role == "system" else None),
         "sender_id": message.sender_id,
         "group_id": message.group_id,
     }

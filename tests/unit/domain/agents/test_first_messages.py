@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from hibernaut.domain.agents.first_messages import Opening, boot_sequence, initial_sequence
 from hibernaut.domain.tools.tool_returns import unpack
 from hibernaut.schemas.content import ImageContent, TextContent, UrlImage
-from hibernaut.schemas.ids import compose
+from hibernaut.schemas.ids import compose, derived_otid
 from hibernaut.schemas.runs.send import MessageCreate
 
 NOW = datetime(2026, 3, 1, 9, 15, tzinfo=UTC)
@@ -40,6 +40,7 @@ def test_a_given_sequence_is_packed_and_the_agents_words_are_spoken() -> None:
     ]
     system, user, asked, returned = initial_sequence(given, opening())
     assert json.loads(system.text())["type"] == "system_alert"
+    assert system.otid == derived_otid(system.id, 0), "without one the row would be a prompt"
     assert (json.loads(user.text())["message"], json.loads(user.text())["name"], user.otid) == ("hi", "Ann", "o-1")
     assert asked.tool_calls is not None
     assert json.loads(asked.tool_calls[0].function.arguments) == {"message": "hallå"}
