@@ -202,6 +202,33 @@ def test_a_file_that_cannot_be_read_says_why_and_keeps_no_other_waiting(
     assert why in bad.error_message
 
 
+@pytest.mark.manifest("folders.upload.name")
+def test_a_file_has_the_name_and_the_path_that_its_sender_chooses(client: Letta, new_agent: Make) -> None:
+    folder, agent = client.folders.create(name="chosen"), new_agent()
+    client.agents.folders.attach(folder.id, agent_id=agent.id)
+
+    def send(name: str, text: str) -> Any:
+        upload = ("tmp1.py", text.encode(), "application/octet-stream")
+        return read(client, client.folders.files.upload(folder.id, file=upload, name=name))
+
+    names = ["src/a/__init__.py", "src/b/__init__.py", "notes"]
+    first, second, plain = (send(name, f"# this is {name}") for name in names)
+    assert [(one.file_name, one.original_file_name) for one in (first, second, plain)] == [(name, name) for name in names]
+    again = client.folders.files.upload(folder.id, file=("x.py", b"# again"), name=names[0])
+    assert again.file_name == "chosen/src/a/__init___(1).py"
+    with pytest.raises(ConflictError, match="already exists"):
+        client.folders.files.upload(folder.id, file=("x.py", b"# again"), name=names[0], duplicate_handling="error")
+    client.folders.files.delete(again.id, folder_id=folder.id)
+    blocks = client.agents.retrieve(agent.id, include=["agent.blocks"]).memory.file_blocks or []
+    assert {one.label for one in blocks} == {f"chosen/{name}" for name in names}
+    client.agents.tools.run("open_files", agent_id=agent.id, args={"file_requests": [{"file_name": "src/b/__init__.py"}]})
+    opened = client.agents.files.list(agent.id).files
+    assert {one.file_name: "this is src/b" in (one.visible_content or "") for one in opened}["chosen/src/b/__init__.py"]
+    (copy,) = client.agents.import_file(file=("a.af", client.agents.export_file(agent.id).encode())).agent_ids
+    copied = client.agents.files.list(copy).files
+    assert {one.file_name.removeprefix(f"{one.folder_name}/") for one in copied} == set(names)
+
+
 @pytest.mark.manifest("folders.upload.refused", "folders.upload.limit")
 @pytest.mark.deployed
 def test_what_cannot_be_taken_is_refused_and_leaves_nothing(client: Letta, http: httpx.Client) -> None:
@@ -224,7 +251,8 @@ def test_what_cannot_be_taken_is_refused_and_leaves_nothing(client: Letta, http:
         client.folders.files.upload(folder.id, file=("a.txt", b"x"), name="x" * 300 + ".txt")
     assert client.folders.files.list(folder.id).items == []
     path = client.folders.files.upload(folder.id, file=("a.txt", b"x"), name="../../etc/passwd.txt")
-    assert path.file_name == "refused/passwd.txt", "a path is cut to its last part"
+    assert path.file_name == "refused/passwd.txt", "a path that leads elsewhere is cut to its last part"
+    assert send("src/a.txt").json()["file_name"] == "refused/a.txt", "the name of the sent file is no choice"
 
 
 @pytest.mark.manifest("folders.agents", "folders.passages")

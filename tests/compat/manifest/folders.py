@@ -36,6 +36,11 @@ ROWS = (
         "POST /v1/folders/{folder_id}/upload",
     ),
     done(
+        "folders.upload.name",
+        "RT 8.1",
+        "`name` names the file in place of its own name, and may be a path, as `src/app.py`, which the agent then sees.",
+    ),
+    done(
         "folders.upload.duplicates", "RT 8.1", "`duplicate_handling`: suffix, skip (`X-Upload-Result: skipped`), error, replace."
     ),
     done("folders.upload.formats", "RT 8.1", "Text in its encodings, Markdown, code, JSON, CSV, HTML, PDF and DOCX are read."),
@@ -47,9 +52,9 @@ ROWS = (
     diverging(
         "folders.upload.refused",
         "RT 8.1",
-        "An unsupported type is 415. A path in a file's name is reduced to its last part; an empty name is 400. "
-        "Nothing is stored.",
-        "V1 stores paths unchanged.",
+        "An unsupported type is 415. A path that does not lead down, as `../a.txt`, is reduced to its last part; "
+        "an empty name is 400. Nothing is stored.",
+        "V1 stores every `name` unchanged; a program that writes the files of a folder to a disk would leave it.",
     ),
     diverging(
         "folders.upload.limit",

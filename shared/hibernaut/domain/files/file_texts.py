@@ -200,18 +200,29 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 def plain_name(path: str) -> str:
     """The name without its path. Raises: InvalidArgument if no name is left."""
-    name = re.split(r"[/\\]", path)[-1].strip()
+    return _checked(re.split(r"[/\\]", path)[-1].strip())
+
+
+def chosen_name(path: str) -> str:
+    """The name that a caller chooses: a path that leads down, as `src/app.py`, is kept; of any other only the last part is.
+
+    Raises: InvalidArgument if no name is left, or a kept path is no name.
+    """
+    kept = path.strip()
+    leads_down = "\\" not in kept and not any(part.strip() in ("", ".", "..") for part in kept.split("/"))
+    return _checked(kept) if leads_down else plain_name(path)
+
+
+def _checked(name: str) -> str:
     if name in ("", ".", "..") or _CONTROL.search(name) or len(name.encode("utf-8", "replace")) > LONGEST_NAME:
-        raise InvalidArgument(
-            f"INVALID_ARGUMENT: A file needs a name of 1 to {LONGEST_NAME} bytes without control characters; a path is cut to its last part."
-        )
+        raise InvalidArgument(f"INVALID_ARGUMENT: A file needs a name of 1 to {LONGEST_NAME} bytes without control characters.")
     return name
 
 
 def kind_of(name: str, content_type: str | None) -> tuple[FileKind, str]:
     """(parser, media type) of a file, determined by its extension or else by `content_type`. Raises: UnsupportedMedia."""
     declared_type = (content_type or "").split(";")[0].strip().lower()
-    extension = name.rpartition(".")[2].lower()
+    extension = name.rpartition("/")[2].rpartition(".")[2].lower()
     kind = _BINARY_EXTENSIONS.get(extension)
     if kind is None and (extension in _TEXT_EXTENSIONS or declared_type.startswith("text/") or declared_type in _TEXT_TYPES):
         kind = _KINDS.get(declared_type, FileKind.TEXT)
@@ -228,12 +239,13 @@ def free_name(name: str, names: Container[str]) -> str:
     """The name, or the first of `name_(1).ext`, `name_(2).ext`, … that is free."""
     if name not in names:
         return name
-    stem, dot, extension = name.rpartition(".") if "." in name[1:] else (name, "", "")
+    path, slash, last = name.rpartition("/")
+    stem, dot, extension = last.rpartition(".") if "." in last[1:] else (last, "", "")
     number = 1
     while True:
         end = f"_({number}){dot}{extension}"
-        shortened = stem.encode()[: max(1, LONGEST_NAME - len(end.encode()))].decode("utf-8", "ignore")
-        if (free := f"{shortened}{end}") not in names:
+        shortened = stem.encode()[: max(1, LONGEST_NAME - len(f"{path}{slash}{end}".encode()))].decode("utf-8", "ignore")
+        if (free := f"{path}{slash}{shortened}{end}") not in names:
             return free
         number += 1
 

@@ -10,7 +10,7 @@ from datetime import datetime
 
 from hibernaut.domain.agent_files.documents import checked_document, texts
 from hibernaut.domain.agent_files.parts import block, read_as, skills
-from hibernaut.domain.files.file_texts import LONGEST_NAME, free_name, lines_of, parts_of, plain_name
+from hibernaut.domain.files.file_texts import LONGEST_NAME, chosen_name, free_name, lines_of, parts_of, plain_name
 from hibernaut.ports.model import Models
 from hibernaut.schemas.agents.agent_file import ImportOptions
 from hibernaut.schemas.agents.staged_import import StagedAgent, StagedImport
@@ -241,10 +241,11 @@ def _folder_name(raw: Json) -> str:
 
 
 def _file_name(entry: JsonObject) -> str:
-    for raw in (entry.get("original_file_name"), entry.get("file_name")):
+    # V1's `file_name` begins with the name of the folder; `original_file_name` is as its sender chose it.
+    for raw, read in ((entry.get("original_file_name"), chosen_name), (entry.get("file_name"), plain_name)):
         try:
             if isinstance(raw, str):
-                return plain_name(raw)
+                return read(raw)
         except InvalidArgument:
             continue
     return "file.txt"

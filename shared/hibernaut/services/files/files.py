@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import IO
 
-from hibernaut.domain.files.file_texts import free_name, kind_of, plain_name
+from hibernaut.domain.files.file_texts import chosen_name, free_name, kind_of, plain_name
 from hibernaut.domain.wire.listing import Page
 from hibernaut.ports.memory.ingest import Ingest
 from hibernaut.ports.storage.table import ConditionFailed
-from hibernaut.schemas.errors import Conflict, NotFound, PayloadTooLarge
+from hibernaut.schemas.errors import Conflict, NotFound, PayloadTooLarge, UnsupportedMedia
 from hibernaut.schemas.ids import is_id
 from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.memory.file import AnnounceUpload, Duplicates, FileMetadata, FileStatus, StoredFile
@@ -34,7 +34,9 @@ UNTOLD_MS = 60_000
 
 @immutable
 class Upload:
-    """An uploaded file. `file` is read from its current position, the beginning; `name` overrides `file_name`."""
+    """An uploaded file. `file` is read from its current position, the beginning; `name` is chosen in place of `file_name`, and
+    may be a path.
+    """
 
     file: IO[bytes]
     file_name: str
@@ -69,8 +71,8 @@ class Files:
         Raises: NotFound, InvalidArgument (the name), UnsupportedMedia, PayloadTooLarge, Conflict, OSError.
         """
         folder = self._records.folder(folder_id)
-        original = plain_name(upload.name or upload.file_name)
-        _, media_type = kind_of(original, upload.content_type)
+        original = chosen_name(upload.name) if upload.name else plain_name(upload.file_name)
+        media_type = _media_type(original, upload)
         if duplicates == "skip" and (existing := self._by_name(folder_id, original)):
             return Uploaded(existing.wire(folder), skipped=True)
         data = upload.file.read(self.limit + 1)
@@ -210,6 +212,14 @@ class Files:
         if file is None or file.folder_id != folder_id:
             raise NotFound(f"FileMetadata not found with id='['{file_id}']'")
         return file
+
+
+def _media_type(name: str, upload: Upload) -> str:
+    """The media type by the chosen name, or else by the file's own one. Raises: UnsupportedMedia."""
+    try:
+        return kind_of(name, upload.content_type)[1]
+    except UnsupportedMedia:
+        return kind_of(upload.file_name, upload.content_type)[1]
 
 
 def _no_folder(folder_id: str) -> str:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hibernaut.domain.files import file_texts
-from hibernaut.domain.files.file_texts import FileKind, free_name, kind_of, lines_of, parts_of, plain_name
+from hibernaut.domain.files.file_texts import FileKind, chosen_name, free_name, kind_of, lines_of, parts_of, plain_name
 from hibernaut.schemas.errors import InvalidArgument, UnsupportedMedia
 
 
@@ -21,8 +21,33 @@ def test_a_name_is_what_stands_behind_the_last_slash(given_name: str, kept: str)
 
 @pytest.mark.parametrize("bad", ["", "/", "..", "a/..", ".", "a\0b", "a\nb", "x" * 256, "ü" * 128])
 def test_a_name_that_is_none_is_refused(bad: str) -> None:
-    with pytest.raises(InvalidArgument):
-        plain_name(bad)
+    for read in (plain_name, chosen_name):
+        with pytest.raises(InvalidArgument):
+            read(bad)
+
+
+@pytest.mark.parametrize(
+    ("chosen", "kept"),
+    [
+        ("a.txt", "a.txt"),
+        (" src/app.py ", "src/app.py"),
+        ("docs/v1.2/README", "docs/v1.2/README"),
+        ("../../a.txt", "a.txt"),
+        ("src/../a.txt", "a.txt"),
+        ("/etc/a.txt", "a.txt"),
+        ("src//a.txt", "a.txt"),
+        ("src/ /a.txt", "a.txt"),
+        ("src\\sub/a.txt", "a.txt"),
+    ],
+)
+def test_a_chosen_name_keeps_its_path_if_the_path_leads_down(chosen: str, kept: str) -> None:
+    assert chosen_name(chosen) == kept
+
+
+def test_a_path_is_refused_as_a_whole_if_it_is_too_long_or_has_a_control_character() -> None:
+    for bad in ("a" * 250 + "/b.txt", "a\n/b.txt"):
+        with pytest.raises(InvalidArgument):
+            chosen_name(bad)
 
 
 @pytest.mark.parametrize(
@@ -41,7 +66,9 @@ def test_the_ending_says_what_a_file_is_and_else_its_sender(name: str, said: str
     assert kind_of(name, said) == (kind, media_type)
 
 
-@pytest.mark.parametrize(("name", "said"), [("a.exe", "application/octet-stream"), ("a.png", "image/png"), ("a", None)])
+@pytest.mark.parametrize(
+    ("name", "said"), [("a.exe", "application/octet-stream"), ("a.png", "image/png"), ("a", None), ("v1.md/LICENSE", None)]
+)
 def test_what_cannot_be_read_is_refused(name: str, said: str | None) -> None:
     with pytest.raises(UnsupportedMedia):
         kind_of(name, said)
@@ -52,6 +79,9 @@ def test_a_taken_name_gets_a_number() -> None:
     assert free_name("a.txt", {"a.txt", "a_(1).txt"}) == "a_(2).txt"
     assert free_name("noending", {"noending"}) == "noending_(1)"
     assert free_name(".env", {".env"}) == ".env_(1)"
+    assert free_name("v1.2/README", {"v1.2/README"}) == "v1.2/README_(1)"
+    assert free_name("src/.env", {"src/.env"}) == "src/.env_(1)"
+    assert free_name("src/app.py", {"src/app.py", "src/app_(1).py"}) == "src/app_(2).py"
     long = "ü" * 125 + ".txt"
     assert len(free_name(long, {long}).encode()) <= file_texts.LONGEST_NAME
 
