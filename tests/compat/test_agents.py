@@ -19,6 +19,7 @@ from letta_client import (
     UnprocessableEntityError,
 )
 
+from hibernaut.domain.models.model_settings import CHEAP_MODELS
 from hibernaut.schemas.agents.agent import CreateAgentRequest
 from tests.compat.conftest import HANDLE, Said, Served
 
@@ -178,8 +179,17 @@ def test_without_any_field_an_agent_has_a_name_and_the_default_model(client: Let
     assert (agent.timezone, agent.metadata, agent.enable_sleeptime, agent.hidden) == ("UTC", None, None, None)
     assert agent.compaction_settings is not None
     assert agent.compaction_settings.mode == "sliding_window"
+    assert agent.compaction_settings.model == agent.model
     project = http.post("/v1/agents", json={}, headers={"x-project-id": "project-7"}).json()
     assert project["project_id"] == "project-7"
+
+
+@pytest.mark.manifest("agents.create.summarizer")
+def test_an_agent_is_summarized_by_a_small_model_of_its_provider(new_agent: NewAgent) -> None:
+    settings = {"model": "openai/gpt-9", "clip_chars": 9}
+    assert new_agent(model=HANDLE).compaction_settings.model == CHEAP_MODELS["openai"]
+    chosen = new_agent(model=HANDLE, compaction_settings=settings).compaction_settings
+    assert (chosen.model, chosen.clip_chars) == ("openai/gpt-9", 9)
 
 
 @pytest.mark.manifest("agents.secrets")
@@ -205,7 +215,10 @@ def test_a_1_0_client_sees_only_the_relations_it_asks_for(client: Letta, http: h
     whole = http.get(f"/v1/agents/{agent.id}").json()
     assert (len(whole["tools"]), len(whole["memory"]["blocks"]), whole["tags"]) == (3, 1, ["seen"])
     chosen = http.get(f"/v1/agents/{agent.id}", params={"include_relationships": ["memory"]}).json()
-    assert (len(chosen["blocks"]), chosen["tools"], chosen["tags"]) == (1, [], [])
+    assert (len(chosen["blocks"]), chosen["tools"], chosen["tags"]) == (1, [], ["seen"])
+    blocks = client.agents.retrieve(agent.id, include=["agent.blocks"])
+    assert (len(blocks.blocks), blocks.tools, blocks.tags) == (1, [], ["seen"]), "the tags come with the blocks"
+    assert {"created_by_id", "last_updated_by_id"} <= whole["secrets"][0].keys()
     listed = http.get("/v1/agents/", params={"name": agent.name}).json()
     assert len(listed[0]["tools"]) == 3
 

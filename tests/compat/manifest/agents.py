@@ -33,6 +33,12 @@ ROWS = (
         "an embedding model.",
     ),
     done("agents.create.defaults", "API 2.2", "Without fields: a two-word name, the deployment's models, time zone UTC."),
+    diverging(
+        "agents.create.summarizer",
+        "API 2.2",
+        "Without `compaction_settings.model` a small current model of the agent's provider summarizes, as openai/gpt-5.4-mini.",
+        "V1 names openai/gpt-5-mini and google_ai/gemini-2.5-flash, which their providers shut down or replace in December 2026.",
+    ),
     done(
         "agents.create.base_tools", "API 2.2", "Each agent type starts with its base tools, unless `include_base_tools` is false."
     ),
@@ -87,7 +93,7 @@ ROWS = (
         "agents.include",
         "API 1.4",
         "A 1.0 client gets the relations that it names in `include`, older clients get all; `include_relationships` "
-        "overrides both.",
+        "overrides both. The tags come with the blocks.",
     ),
     diverging(
         "agents.include.written_back",

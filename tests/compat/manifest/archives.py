@@ -76,9 +76,10 @@ ROWS = (
     diverging(
         "passages.limits",
         "RT 7.2",
-        "A passage has 1 to 8192 tokens and at most 50 tags, on every route and for the agent's tool; else 400.",
+        "A passage has 1 to 8192 tokens and at most 50 tags of up to 200 characters, on every route and for the agent's tool; "
+        "else 400.",
         "V1 checks the length on the agent's route only, and never refuses an empty text, which the embedding provider "
-        "refuses later.",
+        "refuses later. It has no limit of tags, each of which is a key here.",
     ),
     done("passages.list", "API 2.8", "Lists an agent's archival memory.", "GET /v1/agents/{agent_id}/archival-memory"),
     done(

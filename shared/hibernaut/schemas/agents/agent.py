@@ -55,6 +55,8 @@ class AgentEnvironmentVariable(Schema):
     description: str | None = None
     agent_id: str
     organization_id: str | None = None
+    created_by_id: str | None = None
+    last_updated_by_id: str | None = None
     created_at: Moment | None = None
     updated_at: Moment | None = None
     value_enc: str | None = None

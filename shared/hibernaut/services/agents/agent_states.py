@@ -42,14 +42,16 @@ def shown_relations(
     """The relations to show in an AgentState.
 
     A "1.0 client" (`chooses`) gets only those of `include`, other clients get the default ones too. The deprecated plain names
-    of `include_relationships` override both. `reads_secrets`: the caller may read the values of secrets; only `include` requests
-    them.
+    of `include_relationships` override both. The tags come with the blocks, as in V1. `reads_secrets`: the caller may read the
+    values of secrets; only `include` requests them.
     """
     included = frozenset(name.removeprefix("agent.") for name in include or ()) & RELATIONS
     values = frozenset({SECRET_VALUES}) if reads_secrets and "secrets" in included else frozenset()
     if include_relationships is not None:
-        return frozenset(_PLAIN_NAMES.get(name, name) for name in include_relationships) & RELATIONS | values
-    return (included if chooses else LOADED | included) | values
+        shown = frozenset(_PLAIN_NAMES.get(name, name) for name in include_relationships) & RELATIONS
+    else:
+        shown = included if chooses else LOADED | included
+    return shown | values | ({"tags"} if "blocks" in shown else set())
 
 
 @immutable
