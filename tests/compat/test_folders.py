@@ -31,6 +31,7 @@ from tests.support import documents
 pytestmark = pytest.mark.usefixtures("fed")
 
 MISSING = "source-00000000-0000-4000-8000-000000000000"
+NO_BLOCK = "block-00000000-0000-4000-8000-000000000000"
 NO_FILE = "file-00000000-0000-4000-8000-000000000000"
 POEM = "# Parrots\n\nThe first is green.\nThe second is blue.\n"
 
@@ -273,6 +274,24 @@ def test_a_folder_knows_its_agents_and_its_pieces(client: Letta, http: httpx.Cli
     assert list(client.agents.folders.list(agent.id)) == []
     with pytest.raises(NotFoundError):
         client.folders.agents.list(folder.id)
+
+
+@pytest.mark.manifest("agents.create.default_source")
+def test_an_agent_may_be_created_with_a_folder_of_its_own(client: Letta, new_agent: Make) -> None:
+    other = client.folders.create(name="of others")
+    agent = new_agent(name="Librarian", include_default_source=True, folder_ids=[other.id])
+    shared, own = client.agents.folders.list(agent.id, order="asc").items
+    assert (shared.id, own.name) == (other.id, "Librarian External Data Source")
+    assert (own.embedding_config, client.folders.retrieve(own.id).name) == (agent.embedding_config, own.name)
+    assert {"open_files", "grep_files", "semantic_search_files"} <= {tool.name for tool in agent.tools}
+    assert [one.id for one in agent.sources] == [other.id, own.id]
+    (second,) = client.agents.folders.list(new_agent(name="Librarian", include_default_source=True).id).items
+    assert "Librarian" in second.name
+    assert second.name != own.name, "folders have different names, agents need not"
+    before = client.get("/v1/folders/count", cast_to=int)
+    with pytest.raises(NotFoundError):
+        new_agent(include_default_source=True, block_ids=[NO_BLOCK])
+    assert client.get("/v1/folders/count", cast_to=int) == before
 
 
 @pytest.mark.manifest("folders.upload.resumed")

@@ -33,6 +33,11 @@ ROWS = (
         "an embedding model.",
     ),
     done("agents.create.defaults", "API 2.2", "Without fields: a two-word name, the deployment's models, time zone UTC."),
+    done(
+        "agents.create.default_source",
+        "API 4.2",
+        "`include_default_source` creates a folder with the agent's name and embedding, and attaches it.",
+    ),
     diverging(
         "agents.create.summarizer",
         "API 2.2",

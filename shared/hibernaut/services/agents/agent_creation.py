@@ -8,6 +8,7 @@ know how an agent is rendered.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 
 from hibernaut.domain.agents import agent_types
@@ -24,11 +25,12 @@ from hibernaut.schemas.agents.group import TranscriptProgress
 from hibernaut.schemas.errors import InvalidArgument
 from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.memory.block import StoredBlock
+from hibernaut.schemas.memory.folder import StoredFolder
 from hibernaut.schemas.messages.message import Message
 from hibernaut.schemas.runs.approval import DEFAULT_DEADLINE
 from hibernaut.schemas.tools.tool import StoredTool
 from hibernaut.schemas.tools.tool_rule import ToolRule
-from hibernaut.services.agents.agent_folders import FILE_TOOLS, filled_desk, folder_links, wanted_folders
+from hibernaut.services.agents.agent_folders import FILE_TOOLS, filled_desk, folder_links, own_folder, wanted_folders
 from hibernaut.services.agents.agent_models import checked_fallbacks, chosen_compaction, chosen_model
 from hibernaut.services.agents.agent_parts import (
     approval_rules,
@@ -51,7 +53,7 @@ SUBAGENT_TAG = "role:subagent"
 @immutable
 class AgentParts:
     """The parts of a new agent in the order of attachment: blocks (`new_blocks` are created with the agent), tools, folders,
-    identities, archives.
+    identities, archives. `own_folder` is created with the agent, and its last folder.
     """
 
     new_blocks: Sequence[StoredBlock]
@@ -60,6 +62,7 @@ class AgentParts:
     folder_ids: Sequence[str]
     identity_ids: Sequence[str] = ()
     archive_ids: Sequence[str] = ()
+    own_folder: StoredFolder | None = None
 
 
 @immutable
@@ -169,6 +172,10 @@ class AgentCreation:
         now = self._records.clock.now()
         parts = self._parts(request, now, unwritten_blocks)
         agent = self._agent(request, parts, by.user, now).model_copy(update={"managed_group_id": group_id})
+        if request.include_default_source:
+            folder = own_folder(self._records, agent)
+            parts = replace(parts, own_folder=folder)
+            agent = agent.model_copy(update={"source_ids": [*agent.source_ids, folder.id]})
         head, rows = self._conversation(agent, parts, request)
         return self.assembled(agent, parts, LoadedConversation(head, tuple(rows)), by)
 
@@ -197,7 +204,7 @@ class AgentCreation:
         return AgentParts(
             new,
             blocks,
-            self._tools(request, FILE_TOOLS if folders else ()),
+            self._tools(request, FILE_TOOLS if folders or request.include_default_source else ()),
             [folder.id for folder in self._records.existing_folders(folders)],
             self._records.existing_identity_ids(request.identity_ids or ()),
         )
@@ -296,6 +303,9 @@ class AgentCreation:
             yield from self._records.tools.must_exist(tool.id)
             yield from self._records.tools.attach(tool.id, agent.id)
         yield from folder_links(self._records, agent.id, (), parts.folder_ids)
+        if parts.own_folder is not None:
+            yield from self._records.folders.create(parts.own_folder, by.token)
+            yield self._records.folders.attach(parts.own_folder.id, agent.id)
         for identity_id in parts.identity_ids:
             yield self._records.identities.must_exist(identity_id)
         if parts.folder_ids:

@@ -9,12 +9,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hibernaut.domain.files import file_views
+from hibernaut.domain.files.file_texts import LONGEST_NAME
 from hibernaut.domain.tools.builtin.builtin_tools import builtin_id
 from hibernaut.ports.storage.table import Change
 from hibernaut.schemas.agents.agent import StoredAgent
+from hibernaut.schemas.memory.folder import StoredFolder
 from hibernaut.services.prompt.file_views import limits_of
 from hibernaut.services.records import Records
 
+_OWN = " External Data Source"
+"""The end of the name of an agent's own folder (V1's `include_default_source`)."""
 FILE_TOOLS = ("open_files", "grep_files", "semantic_search_files")
 
 
@@ -22,6 +26,25 @@ def wanted_folders(*lists: Sequence[str] | None) -> list[str] | None:
     """The folder ids of a request, from its newer and its older field without duplicates; None if both fields are missing."""
     present = [ids for ids in lists if ids is not None]
     return list(dict.fromkeys(folder_id for ids in present for folder_id in ids)) if present else None
+
+
+def own_folder(records: Records, agent: StoredAgent) -> StoredFolder:
+    """An empty folder with the name and the embedding of a new agent. Folders have different names: if an agent of this name has
+    one, the name ends with a part of the folder's id.
+    """
+    folder_id = records.ids.new("source")
+    number = f" {folder_id[-12:]}"
+    room = LONGEST_NAME - len(f"{_OWN}{number}")
+    name = f"{agent.name.encode()[:room].decode('utf-8', 'ignore')}{_OWN}"
+    return StoredFolder(
+        id=folder_id,
+        name=name if records.folders.by_name(name) is None else f"{name}{number}",
+        embedding_config=agent.embedding_config,
+        created_by_id=agent.created_by_id,
+        last_updated_by_id=agent.last_updated_by_id,
+        created_at=agent.created_at,
+        updated_at=agent.updated_at,
+    )
 
 
 def tools_with(tool_ids: Sequence[str], folder_ids: Sequence[str]) -> list[str]:
