@@ -14,7 +14,7 @@ from typing import assert_never
 
 from hibernaut.domain.prompt_tags import escaped
 from hibernaut.schemas.base import Json, JsonObject
-from hibernaut.schemas.errors import InvalidArgument
+from hibernaut.schemas.errors import InvalidArgument, Unprocessable
 from hibernaut.schemas.tools.tool_rule import (
     ChildToolRule,
     ConditionalToolRule,
@@ -252,3 +252,14 @@ def check(rules: Sequence[ToolRule], model: str) -> None:
         raise InvalidArgument(
             f"Only one run_first tool rule is possible with model {model}, not {len(firsts)}: {', '.join(firsts)}"
         )
+
+
+def check_children(rules: Sequence[ToolRule]) -> None:
+    """Refuse arguments for tools that are no children of their rule: they would never be filled in. Raises: Unprocessable."""
+    for rule in rules:
+        if not isinstance(rule, ChildToolRule):
+            continue
+        if unknown := [node.name for node in rule.child_arg_nodes or () if node.name not in rule.children]:
+            raise Unprocessable(
+                f"The child_arg_nodes of the rule for {rule.tool_name} name {', '.join(unknown)}: each must be one of its children."
+            )

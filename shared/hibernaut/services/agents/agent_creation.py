@@ -95,8 +95,8 @@ class AgentCreation:
         self._prompts = prompts
 
     def create(self, request: CreateAgentRequest, *, user: str | None = None, key_id: str | None = None) -> StoredAgent:
-        """Create an agent. `key_id`: the caller's API key. Raises: InvalidArgument, NotFound (a block, tool, folder, identity or
-        handle), Conflict (two blocks with one label).
+        """Create an agent. `key_id`: the caller's API key. Raises: InvalidArgument, Unprocessable (rules), NotFound (a block,
+        tool, folder, identity or handle), Conflict (two blocks with one label).
         """
         return self._records.until_settled(lambda: self._create(request, self._creator(user, by_key(key_id))))
 
@@ -326,6 +326,7 @@ def _initial_span(request: CreateAgentRequest, rows: Sequence[Message]) -> Trans
 
 def _rules(request: CreateAgentRequest, tools: Sequence[StoredTool], model: str) -> list[ToolRule]:
     requested = list(request.tool_rules or ())
+    tool_rules.check_children(requested)
     names = [tool.name for tool in tools if tool.name]
     ruled = {(rule.type, rule.tool_name) for rule in requested}
     defaults = agent_types.default_rules(request.agent_type, names, model, request.include_base_tool_rules, bool(requested))

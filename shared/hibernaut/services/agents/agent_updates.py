@@ -62,12 +62,14 @@ class AgentUpdates:
         """Apply the fields that are not null; a list replaces the old one. An explicit null clears `approval_deadline` and
         `fallback_models`. `enable_sleeptime` creates a sleep-time agent if the agent has none.
 
-        Raises: NotFound, InvalidArgument, Conflict (equal labels), Busy (a new window while a run owns the conversation).
+        Raises: NotFound, InvalidArgument, Unprocessable (rules), Conflict (equal labels), Busy (a new window while a run owns
+        the conversation).
         """
 
         def decide(agent: StoredAgent) -> tuple[StoredAgent, list[Change]]:
             changes = self._changes(agent, request)
             after = agent.model_copy(update=changes)
+            tool_rules.check_children(request.tool_rules or ())
             after.tool_rules = tool_rules.each_once(after.tool_rules or [])
             tool_rules.check(after.tool_rules, after.llm_config.model)
             further = [*self._links(agent, after), *self._desk(agent, after)]

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from hibernaut.domain.tools import tool_rules
-from hibernaut.schemas.errors import InvalidArgument
+from hibernaut.schemas.errors import InvalidArgument, Unprocessable
 from hibernaut.schemas.tools.tool_rule import (
     ChildArgNode,
     ChildToolRule,
@@ -163,6 +163,14 @@ def test_the_prompt_states_each_rule_that_a_model_can_keep_once() -> None:
 def test_rules_that_a_model_need_not_know_make_no_section() -> None:
     assert tool_rules.prompt_section([]) is None
     assert tool_rules.prompt_section([InitToolRule(tool_name="look"), RequiresApprovalToolRule(tool_name="look")]) is None
+
+
+def test_arguments_are_for_children_of_their_rule() -> None:
+    nodes = [ChildArgNode(name="a", args={"x": 1}), ChildArgNode(name="c")]
+    good = ChildToolRule(tool_name="look", children=["a", "c"], child_arg_nodes=nodes)
+    tool_rules.check_children([good, TerminalToolRule(tool_name="c"), ChildToolRule(tool_name="look", children=["a"])])
+    with pytest.raises(Unprocessable, match="look name c"):
+        tool_rules.check_children([good.model_copy(update={"children": ["a", "b"]})])
 
 
 def test_only_one_tool_can_be_first_but_for_two_models() -> None:
