@@ -7,7 +7,7 @@ from typing import Any
 
 import httpx
 import pytest
-from letta_client import APIStatusError, ConflictError, Letta, NotFoundError, UnprocessableEntityError
+from letta_client import APIStatusError, BadRequestError, ConflictError, Letta, NotFoundError, UnprocessableEntityError
 
 from tests.compat.conftest import HANDLE, Make, Said, calls
 from tests.compat.holding import PATIENCE, holding
@@ -52,7 +52,7 @@ def test_a_conversation_needs_an_agent_that_exists(client: Letta, http: httpx.Cl
     agent = new_agent()
     with pytest.raises(NotFoundError, match="Handle openai/none not found"):
         client.conversations.create(agent_id=agent.id, model="openai/none")
-    with pytest.raises(NotFoundError, match="No block with label 'none'"):
+    with pytest.raises(BadRequestError, match="'none', which is no label of a block"):
         client.conversations.create(agent_id=agent.id, extra_body={"isolated_block_labels": ["none"]})
     with pytest.raises(UnprocessableEntityError):
         client.conversations.create(agent_id=agent.id, context_window_limit=0)

@@ -9,8 +9,8 @@ ROWS = (
     done(
         "conversations.create.refused",
         "API 2.16",
-        "Without `agent_id` 422; an agent, a block's label or a model's handle that does not exist is 404, and nothing "
-        "is created.",
+        "Without `agent_id` 422; an agent or a model's handle that does not exist is 404, a label in `isolated_block_labels` "
+        "that the agent does not have is 400, and nothing is created.",
     ),
     diverging(
         "conversations.window",

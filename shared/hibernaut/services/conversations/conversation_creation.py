@@ -49,7 +49,7 @@ class ConversationCreation:
         self._models = models
 
     def create(self, agent_id: str, request: CreateConversation, *, user: str | None = None) -> StoredConversation:
-        """Create an empty conversation. Raises: NotFound (the agent, a block's label or a model's handle), InvalidArgument,
+        """Create an empty conversation. Raises: NotFound (the agent or a model's handle), InvalidArgument (a block's label),
         Conflict.
         """
 
@@ -98,7 +98,9 @@ class ConversationCreation:
         blocks = {block.label: block for block in self._records.blocks_of(agent)}
         for label in labels:
             if label not in blocks:
-                raise NotFound(f"No block with label '{label}' found for agent '{agent.id}'")
+                raise InvalidArgument(
+                    f"INVALID_ARGUMENT: `isolated_block_labels` has '{label}', which is no label of a block of agent '{agent.id}'."
+                )
         return [blocks[label] for label in dict.fromkeys(labels)]
 
     def _copy(self, block: StoredBlock) -> StoredBlock:
