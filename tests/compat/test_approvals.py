@@ -389,4 +389,5 @@ def test_an_answer_again_after_its_run_was_cancelled_goes_on(client: Letta, aski
     assert again.stop_reason.stop_reason == "end_turn"
     assert "was cancelled. Go on from here." in said.server.requests[-1].body["messages"][-1]["content"]
     listed = client.agents.messages.list(agent_id).items
+    assert "keep-alive" in listed[-2].content, "how V1's clients know the row"
     assert [one.approval_request_id for one in listed if one.message_type == "approval_response_message"] == ["call_1"]

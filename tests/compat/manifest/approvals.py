@@ -38,8 +38,8 @@ ROWS = (
     done(
         "approvals.cancelled_answer",
         "API 5.4",
-        "A repeated answer whose run was cancelled starts a new run, which continues; the model is told that the call "
-        "was approved.",
+        "A repeated answer whose run was cancelled starts a new run, which continues; a keep-alive message of the user tells "
+        "the model that the call was answered.",
     ),
     done(
         "approvals.refused_message",

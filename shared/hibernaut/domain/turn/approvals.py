@@ -26,7 +26,10 @@ from hibernaut.schemas.runs.send import ApprovalCreate, ClientTool, ToolReturnCr
 INTERRUPTED = "Nobody approved the call before another message came."
 OVERDUE = "Nobody answered in time."
 CANCELLED = "The user cancelled the request, so the tool call was denied."
-KEEP_ALIVE = "<system-alert>The tool calls were answered before, and that run was cancelled. Go on from here.</system-alert>"
+KEEP_ALIVE = (
+    "<system-alert>Automated keep-alive ping: the tool calls were answered before, and that run was cancelled. "
+    "Go on from here.</system-alert>"
+)
 """What the model reads where the same answer comes again after its run was cancelled, without a message (API 5.4)."""
 NO_RESULT = "This tool is run by the client, and the client sent no result of it."
 
