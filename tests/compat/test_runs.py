@@ -122,6 +122,8 @@ def test_what_belongs_to_a_run(client: Letta, http: httpx.Client, new_agent: Mak
     shown = client.runs.messages.list(run_id).items
     assert [one.message_type for one in shown] == ["user_message", *(one.message_type for one in answer.messages)]
     assert [one.id for one in client.runs.messages.list(run_id, limit=1, order="desc").items] == [answer.messages[-1].id]
+    assert client.runs.messages.list(run_id, order="desc").items == shown[::-1]
+    assert client.runs.messages.list(run_id, order="desc", before=shown[-1].id, limit=1).items == [shown[-2]]
     assert [one.id for one in client.runs.messages.list(run_id, after=shown[0].id, limit=1).items] == [shown[1].id, shown[2].id]
     steps = client.runs.steps.list(run_id).items
     assert [step.id for step in steps] == [answer.messages[-1].step_id, answer.messages[0].step_id]

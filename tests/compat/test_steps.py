@@ -44,6 +44,7 @@ def test_a_step_shows_what_it_added(client: Letta, new_agent: Make, said: Said) 
     answer = client.agents.messages.create(new_agent().id, input="x")
     first = client.steps.messages.list(answer.messages[0].step_id or "").items
     assert [one.message_type for one in first] == ["assistant_message", "tool_call_message", "tool_return_message"]
+    assert client.steps.messages.list(answer.messages[0].step_id or "", order="desc").items == first[::-1]
     last = client.steps.messages.list(answer.messages[-1].step_id or "").items
     assert [one.message_type for one in last] == ["assistant_message"]
 

@@ -29,7 +29,8 @@ ROWS = (
     diverging(
         "runs.messages",
         "API 2.15",
-        "Lists the messages of the run, its input included, oldest first; text of letta_v1 agents is an assistant_message.",
+        "Lists the messages of the run, its input included, oldest first, with `order=desc` newest first; text of letta_v1 "
+        "agents is an assistant_message.",
         "V1 returns that text as a reasoning_message here, unlike in its lists.",
         "GET /v1/runs/{run_id}/messages",
     ),

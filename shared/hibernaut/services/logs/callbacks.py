@@ -77,7 +77,7 @@ class Callbacks:
         )
         outcome = RunFollower(stores, self._host).outcome(run.id)
         result = outcome.model_dump(mode="json", include={"stop_reason", "usage"})
-        messages = lists.of_run(run, MessageQuery(limit=None))
+        messages = lists.of_run(run, MessageQuery(limit=None, descending=False))
         result["messages"] = [message.model_dump(mode="json") for message in messages]
         return {
             "run_id": run.id,

@@ -117,8 +117,9 @@ class MessageLists:
         return self.shown([row], MessageQuery(include_err=True))
 
     def range(self, conversation: str, first: str | None, last: str | None, query: MessageQuery) -> list[LettaMessage]:
-        """A page of the rows from `first` to `last`, both inclusive, such as a run's or a step's. Raises: NotFound for a cursor
-        outside of them.
+        """A page of the rows from `first` to `last`, both inclusive, such as a run's or a step's, in the requested order.
+
+        Raises: NotFound for a cursor outside of them.
         """
         if first is None:
             return []
@@ -130,7 +131,8 @@ class MessageLists:
         rows = [row for row in rows if (not query.after or row.id > query.after) and (not query.before or row.id < query.before)]
         limit = len(rows) if query.limit is None else query.limit
         selected = rows[max(0, len(rows) - limit) :] if query.descending else rows[:limit]
-        return self.shown(selected, query)
+        messages = self.shown(selected, query)
+        return messages[::-1] if query.descending else messages
 
     def of_run(self, run: StoredRun, query: MessageQuery) -> list[LettaMessage]:
         """A page of a run's messages, including its input. Without `query.types`, the types are those that the run's request

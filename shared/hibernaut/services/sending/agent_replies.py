@@ -26,7 +26,7 @@ class AgentReplies:
             return pending_text, []
         if state.run.status is not RunStatus.COMPLETED:
             return state.run.error.message if state.run.error else f"the other agent's run was {state.run.status.value}", []
-        messages = self._lists.of_run(state.run, MessageQuery(limit=None))
+        messages = self._lists.of_run(state.run, MessageQuery(limit=None, descending=False))
         return None, [_text(message) for message in messages if isinstance(message, AssistantMessage)]
 
 
