@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from typing import Any
 
+import httpx
 import pytest
 from letta_client import APIStatusError, BadRequestError, Letta, NotFoundError, UnprocessableEntityError
 
@@ -71,6 +72,31 @@ def test_a_reply_that_breaks_off_ends_its_run_with_one_error(client: Letta, new_
     assert (run.status, run.stop_reason) == ("failed", "llm_api_error")
     said.next({"content": "Hello again."})
     assert client.agents.messages.create(agent.id, input="and now?").messages[-1].content == "Hello again."
+
+
+@pytest.mark.manifest("runs.error")
+@pytest.mark.parametrize(("status", "kind"), [(400, "llm_error"), (401, "llm_authentication"), (402, "llm_error")])
+def test_a_failed_run_has_the_error_of_its_stream_in_its_metadata(
+    client: Letta, http: httpx.Client, new_agent: Make, said: Said, status: int, kind: str
+) -> None:
+    agent = new_agent()
+    said.next({"status": status, "body": {"error": {"message": "Not now."}}})
+    with pytest.raises(APIStatusError) as streamed:
+        list(client.agents.messages.stream(agent.id, messages=HI))
+    with pytest.raises(APIStatusError):
+        client.agents.messages.create(agent.id, input="hi")
+    runs = client.runs.list(agent_id=agent.id).items
+    errors = [run.metadata["error"] for run in runs if run.metadata]
+    assert [error["error_type"] for error in errors] == [kind, kind]
+    assert errors[1] == streamed.value.body
+    assert f"(status {status})" in errors[0]["detail"]
+    assert [run.metadata["run_type"] for run in runs if run.metadata] == ["send_message", "send_message_streaming"]
+    assert client.runs.retrieve(runs[0].id).metadata == runs[0].metadata
+    assert http.get(f"/v1/jobs/{runs[0].id}").json()["metadata"] == runs[0].metadata
+    said.next({"content": "Hello."})
+    client.agents.messages.create(agent.id, input="and now?")
+    (newest,) = client.runs.list(agent_id=agent.id, limit=1).items
+    assert newest.metadata == {"run_type": "send_message"}
 
 
 @pytest.mark.manifest("agents.fallback_models")

@@ -34,6 +34,13 @@ ROWS = (
         "V1 returns that text as a reasoning_message here, unlike in its lists.",
         "GET /v1/runs/{run_id}/messages",
     ),
+    diverging(
+        "runs.error",
+        "RT 13.1",
+        "A failed run has its error in `metadata.error`, with the type, the message and the detail that its stream ends with; "
+        "so have jobs and callbacks.",
+        "V1 has this object for streams; for blocking and asynchronous requests it has a text.",
+    ),
     done("runs.steps", "API 2.15", "Lists the steps of a run, newest first.", "GET /v1/runs/{run_id}/steps"),
     done("runs.usage", "API 2.15", "Returns the tokens of all its steps.", "GET /v1/runs/{run_id}/usage"),
     diverging(

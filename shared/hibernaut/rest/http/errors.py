@@ -18,6 +18,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from pydantic_core import PydanticSerializationError
 
+from hibernaut.domain.wire.run_failures import UNKNOWN_ERROR, model_text
 from hibernaut.ports.storage.table import ConditionFailed, Contended, OutcomeUnknown, TableError, TooLarge
 from hibernaut.rest.http.async_bridge import RETRY_AFTER, ServerStops
 from hibernaut.rest.http.request_log import ERROR, WHY, printable
@@ -61,32 +62,13 @@ STATUS: dict[type[HibernautError], int] = {
 }
 """Statuses by class. An error without an entry has the status of its parent class."""
 
-MODEL_TEXT: dict[type[ModelError], tuple[str, str]] = {
-    errors.ModelBadRequest: ("llm_bad_request", "The model's provider refused the request as malformed."),
-    errors.ModelAuthentication: ("llm_authentication", "The model's provider did not accept the key."),
-    errors.ModelCredits: ("llm_insufficient_credits", "The account at the model's provider has no credits left."),
-    errors.ModelPermission: ("llm_permission_denied", "The model's provider does not permit this request."),
-    errors.ModelNotFound: ("llm_not_found", "The model's provider does not know the model."),
-    errors.ModelRateLimit: (
-        "llm_rate_limit",
-        "Rate limit exceeded for LLM model provider. Please wait before making another request.",
-    ),
-    errors.ModelTimeout: ("llm_timeout", "The model's provider did not answer in time."),
-    errors.ModelError: ("llm_error", "The model's provider failed."),
-}
-"""Types of provider failures in the reply's body, by class. Other errors answer with `detail` alone."""
-
 PLAIN_MODEL_ERRORS = (errors.ContextWindowExceeded, errors.ModelOverloaded)
-
-STREAMED = frozenset({"llm_timeout", "llm_rate_limit", "llm_authentication", "llm_error"})
-"""The types among them that an error in a stream may have (API 6.2)."""
 
 NO_RETRY = {"x-should-retry": "false"}
 """The header that stops the SDK's retries of 409, 429 and 5xx, for errors that a retry cannot resolve (API 1.6)."""
 
 _UNREPEATABLE = (errors.Conflict, errors.NotImplementedHere, RecordLost, RunUnreadable)
 """The errors that have this header alone."""
-UNKNOWN_ERROR = "An unknown error occurred"
 EXAMPLE_UUID = "123e4567-e89b-42d3-8456-426614174000"
 MOST_ERRORS = 20
 """The largest number of errors that a reply lists for one request. A further entry has the number of the others."""
@@ -134,11 +116,6 @@ def body_of(error: HibernautError) -> JsonObject:
         budget_detail = {"code": error.code, "budget": error.budget, "subject": error.subject, "resets_at": error.resets_at}
         return {"detail": error.detail, **budget_detail}
     return {"detail": error.detail}
-
-
-def model_text(error: ModelError) -> tuple[str, str]:
-    """The type and the message that the reply gives for a provider's failure."""
-    return next(MODEL_TEXT[kind] for kind in type(error).__mro__ if kind in MODEL_TEXT)
 
 
 def headers_of(error: HibernautError) -> dict[str, str]:

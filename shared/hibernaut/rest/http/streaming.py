@@ -13,14 +13,14 @@ from typing import assert_never
 from fastapi.responses import StreamingResponse
 from pydantic import BaseModel
 
-from hibernaut.rest.http import errors
+from hibernaut.domain.wire.run_failures import UNKNOWN_ERROR, error_message
 from hibernaut.rest.http.async_bridge import ThreadPools, follow
 from hibernaut.schemas.base import message_date
-from hibernaut.schemas.errors import ApprovalPending, ContextWindowExceeded, InvalidModelResponse, ModelError
-from hibernaut.schemas.faults.rebuilt_error import rebuilt
+from hibernaut.schemas.errors import ApprovalPending
 from hibernaut.schemas.ids import creation_time
 from hibernaut.schemas.messages.letta_message import LettaErrorMessage, LettaStopReason, Ping
 from hibernaut.schemas.runs.events import CompactionEvent, DeltaEvent, DoneEvent, ErrorEvent, MessageEvent, StopEvent, UsageEvent
+from hibernaut.schemas.runs.run import RunError
 from hibernaut.schemas.stop import StopReason
 from hibernaut.services.logs.run_follower import RunFollower
 from hibernaut.services.logs.run_log import LoggedEvent, RunLog
@@ -61,7 +61,7 @@ def refusal(error: ApprovalPending, *, pings: bool) -> StreamingResponse:
             yield _ping(source_id, None)
         yield _data(LettaStopReason(stop_reason=StopReason.ERROR))
         message = LettaErrorMessage(
-            run_id=error.run_id or "", error_type="internal_error", message=errors.UNKNOWN_ERROR, detail=error.detail
+            run_id=error.run_id or "", error_type="internal_error", message=UNKNOWN_ERROR, detail=error.detail
         )
         yield _error(message)
         yield DONE
@@ -97,28 +97,13 @@ def wire_message(one: LoggedEvent, run_id: str, *, number: int | None = None) ->
             return one.message.model_copy(update={"seq_id": number})
         case StopEvent(stop_reason=reason):
             return LettaStopReason(stop_reason=reason)
-        case ErrorEvent():
-            return _message_of(one.event, run_id, number)
+        case ErrorEvent(error_type=kind, message=text, detail=detail):
+            return error_message(run_id, RunError(code=kind, message=text, detail=detail), number)
         case UsageEvent(usage=usage):
             return usage
         case DoneEvent():
             return None
     assert_never(one.event)
-
-
-def _message_of(event: ErrorEvent, run_id: str, number: int | None) -> LettaErrorMessage:
-    error = rebuilt(event.error_type, event.message)
-    kind, message = "internal_error", errors.UNKNOWN_ERROR
-    if isinstance(error, ModelError):
-        kind, message = errors.model_text(error)
-        if kind not in errors.STREAMED:
-            kind = "llm_error"
-    if isinstance(error, InvalidModelResponse):
-        kind = "llm_empty_response"
-    if isinstance(error, ContextWindowExceeded):
-        kind = "context_window_overflow_in_system_prompt"
-    detail = event.detail or event.message
-    return LettaErrorMessage(run_id=run_id, error_type=kind, message=message, detail=detail, seq_id=number)
 
 
 def _error(message: LettaErrorMessage) -> str:

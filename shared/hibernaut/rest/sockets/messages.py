@@ -14,6 +14,7 @@ from fastapi import HTTPException
 from pydantic import TypeAdapter, ValidationError
 from starlette.responses import JSONResponse
 
+from hibernaut.domain.wire.run_failures import UNKNOWN_ERROR
 from hibernaut.ports.storage.table import ConditionFailed, Contended, OutcomeUnknown, TooLarge
 from hibernaut.rest.http import errors
 from hibernaut.rest.http.async_bridge import RETRY_AFTER, ServerStops
@@ -134,7 +135,7 @@ def refusal(error: Exception, request_id: str | None) -> str:
     elif isinstance(typed, Unauthenticated):
         body = {"detail": typed.detail, "fault": typed.fault, "hint": typed.hint}
     elif type(typed) is HibernautError:
-        body = {"detail": errors.UNKNOWN_ERROR}
+        body = {"detail": UNKNOWN_ERROR}
     else:
         body = errors.body_of(typed)
     status = errors.status_of(typed)
@@ -160,7 +161,7 @@ def typed_error(error: Exception) -> HibernautError:
             return PayloadTooLarge("The request is larger than one transaction of the table can hold (4 MB, 100 records).")
         case _:
             errors.unknown_error(error, "websocket")
-            return HibernautError(errors.UNKNOWN_ERROR)
+            return HibernautError(UNKNOWN_ERROR)
 
 
 def denial(error: Exception) -> JSONResponse:

@@ -68,6 +68,7 @@ class Callbacks:
 
     def _body(self, run: StoredRun) -> JsonObject:
         # At the first callback: every step has this object, and few runs have a callback.
+        from hibernaut.domain.wire.run_failures import shown_metadata
         from hibernaut.services.logs.messages import MessageLists, MessageQuery
         from hibernaut.services.logs.run_follower import RunFollower
 
@@ -83,7 +84,7 @@ class Callbacks:
             "run_id": run.id,
             "status": run.status.value,
             "completed_at": wire_time(run.completed_at) if run.completed_at else None,
-            "metadata": {**(run.metadata or {}), "result": result},
+            "metadata": {**(shown_metadata(run) or {}), "result": result},
         }
 
     def _write_if_unchanged(self, before: RunState, after: RunState, due_ms: int | None) -> bool:

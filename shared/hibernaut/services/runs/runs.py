@@ -8,6 +8,7 @@ from dataclasses import field
 from hibernaut.domain.agents.group_turns import shown_usage
 from hibernaut.domain.aws_prices import PRICES_DATE, cost_of
 from hibernaut.domain.wire.listing import FilteredPage, Page, filtered_page, page
+from hibernaut.domain.wire.run_failures import shown_run
 from hibernaut.domain.wire.run_trace import spans
 from hibernaut.ports.storage.table import Item
 from hibernaut.schemas.errors import Conflict, InvalidArgument, NotFound
@@ -72,7 +73,7 @@ class Runs:
 
     def get(self, run_id: str) -> Run:
         """One run. Raises: InvalidArgument for a malformed run id, NotFound."""
-        return self._stored(run_id).wire()
+        return shown_run(self._stored(run_id))
 
     def page(self, query: RunQuery) -> FilteredPage[Run]:
         """A page of runs. Cursors follow the requested order. At most 10,000 list rows from the page's start are searched.
@@ -99,7 +100,7 @@ class Runs:
                 cursor="before" if backwards else "after",
                 id_of=lambda state: state.run.id,
             )
-            runs = [state.run.wire() for state in open_page.rows]
+            runs = [shown_run(state.run) for state in open_page.rows]
             return FilteredPage(runs[::-1] if backwards else runs, open_page.rest)
         found = filtered_page(
             self._runs.walk(self._agents_searched(query), span, first=first, descending=descending),
@@ -111,7 +112,7 @@ class Runs:
         )
         ids = [_id_of(row) for row in (found.rows[::-1] if backwards else found.rows)]
         states = self._runs.get_many(ids)
-        return FilteredPage([states[run_id].run.wire() for run_id in ids if run_id in states], found.rest)
+        return FilteredPage([shown_run(states[run_id].run) for run_id in ids if run_id in states], found.rest)
 
     def messages(self, run_id: str, query: MessageQuery) -> list[LettaMessage]:
         """A page of the run's messages, including its input, of the types that its request selects. Raises: InvalidArgument,
@@ -202,7 +203,7 @@ class Runs:
         if head is not None and head.pending == run_id:
             raise Conflict(f"CONFLICT: Run {run_id} waits for an approval. Answer it, or cancel the run, before you delete it.")
         self._deletion.run(run)
-        return run.wire()
+        return shown_run(run)
 
     def _stored(self, run_id: str) -> StoredRun:
         return self._state(run_id).run

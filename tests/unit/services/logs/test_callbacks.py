@@ -102,6 +102,7 @@ def test_a_run_that_fails_tells_so(tmp_path: Path) -> None:
     world.advance(accept(world, agent_id))
     assert heard.posts[0][1]["status"] == "failed"
     assert heard.posts[0][1]["metadata"]["result"]["stop_reason"]["stop_reason"] == "llm_api_error"
+    assert heard.posts[0][1]["metadata"]["error"]["error_type"] == "llm_authentication"
 
 
 @pytest.mark.parametrize("queued", [True, False])
