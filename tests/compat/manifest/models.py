@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.compat.manifest.form import diverging, done
+from tests.compat.manifest.form import diverging, done, out_of_reach
 
 ROWS = (
     done("models.list", "API 2.13", "Lists the models of all configured providers, the default first.", "GET /v1/models/"),
@@ -38,5 +38,12 @@ ROWS = (
         "Inference serves under /v1; `pinecone`, `anthropic` and others without embeddings have no embeddings, and "
         "search uses words only.",
         "V1 calls an address of any of these types, and fails when it embeds the text.",
+    ),
+    out_of_reach(
+        "models.letta",
+        "RT 11.1",
+        "The handles `letta/letta-free` and `letta/auto` name models.",
+        "These models run on servers of Letta. A request that names one is 404 with the handles that exist. Without `embedding` "
+        "the included model embeds; an imported agent gets it instead, and a note says so.",
     ),
 )
