@@ -41,9 +41,9 @@ class ErasedAgents:
         """Refuse further messages to the agents that go whole."""
         ids = self.marked(erasure)
         for start in range(0, len(ids), PAGE):
-            for agent in self._records.agents.get_many(ids[start : start + PAGE]).values():
-                if set(agent.identity_ids) == {erasure.identity_id}:
-                    self._parts.pause(erasure, agent.id)
+            agents = self._records.agents.get_many(ids[start : start + PAGE]).values()
+            whole = [agent.id for agent in agents if set(agent.identity_ids) == {erasure.identity_id}]
+            self._parts.pause_all(erasure, whole)
 
     def erase(self, erasure: StoredErasure, agent: StoredAgent) -> None:
         """Erase an agent that bears the identity, or what the identity has of it. Raises: Conflict, OSError; a repeated call

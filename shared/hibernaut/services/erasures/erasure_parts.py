@@ -21,6 +21,10 @@ from hibernaut.store.blob_collector import BlobCollector
 from hibernaut.store.identities.erasures import PAGE
 from hibernaut.store.stores import TenantStores
 
+NOTED_AT_ONCE = 50
+"""The largest number of lines of the receipt that one transaction begins."""
+PAUSED_AT_ONCE = 40
+"""The largest number of agents that one transaction pauses, by two changes each."""
 LEASE_MS = 60_000
 """Milliseconds after the last page of a worker from which the sweep continues its erasure."""
 
@@ -63,9 +67,15 @@ class ErasureParts:
             self.write(self.stores.erasures.begin_line(erasure_id, line))
 
     def plan(self, erasure_id: str, kind: Subject, ids: Sequence[str]) -> None:
-        """Note records that are examined later."""
-        for subject in ids:
-            self.begin(erasure_id, ErasureLine(kind=kind, id=subject))
+        """Note records that are examined later, up to `NOTED_AT_ONCE` of them in one transaction."""
+        distinct = list(dict.fromkeys(ids))
+        for start in range(0, len(distinct), NOTED_AT_ONCE):
+            lines = [ErasureLine(kind=kind, id=subject) for subject in distinct[start : start + NOTED_AT_ONCE]]
+            try:
+                self.write([change for line in lines for change in self.stores.erasures.begin_line(erasure_id, line)])
+            except ConditionFailed:  # the receipt has lines of some of them
+                for line in lines:
+                    self.begin(erasure_id, line)
 
     def put(self, erasure_id: str, line: ErasureLine) -> None:
         """Replace a line of the receipt."""
@@ -77,9 +87,21 @@ class ErasureParts:
         """
         if keep_agent and self.stores.pauses.get(agent_id) is not None:
             return
-        pause = StoredPause(paused_at=self.host.clock.now(), key_id=erasure.key_id, erasure_id=erasure.id)
         with suppress(ConditionFailed):
-            self.write(self.stores.pauses.pause(agent_id, pause))
+            self.write(self.stores.pauses.pause(agent_id, self._pause_of(erasure)))
+
+    def pause_all(self, erasure: StoredErasure, agent_ids: Sequence[str]) -> None:
+        """Refuse further messages to agents, up to `PAUSED_AT_ONCE` of them in one transaction. Deleted agents are left out."""
+        for start in range(0, len(agent_ids), PAUSED_AT_ONCE):
+            some, pause = agent_ids[start : start + PAUSED_AT_ONCE], self._pause_of(erasure)
+            try:
+                self.write([change for agent_id in some for change in self.stores.pauses.pause(agent_id, pause)])
+            except ConditionFailed:  # one of them is deleted
+                for agent_id in some:
+                    self.pause(erasure, agent_id)
+
+    def _pause_of(self, erasure: StoredErasure) -> StoredPause:
+        return StoredPause(paused_at=self.host.clock.now(), key_id=erasure.key_id, erasure_id=erasure.id)
 
     def resumed(self, erasure: StoredErasure, agent_id: str) -> Sequence[Change]:
         """The change that ends the pause of this erasure; nothing if there is none."""

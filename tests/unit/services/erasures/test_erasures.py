@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from hibernaut.domain.wire.listing import Page
+from hibernaut.schemas.agents.erasure import ErasureLine
 from hibernaut.schemas.agents.erasure_faults import ErasureRunning
 from hibernaut.schemas.agents.group import GroupCreate
 from hibernaut.schemas.errors import NotFound
@@ -100,6 +101,23 @@ def test_messages_are_refused_while_an_erasure_runs(registry: Registry) -> None:
     assert registry.services.erasures.begin(person).id == begun.id, "a second request finds the first"
     registry.finish(begun.id)
     assert registry.services.erasures.begin(person).state == "completed"
+
+
+def test_what_stops_one_of_a_page_stops_no_other(registry: Registry) -> None:
+    begun = registry.services.erasures.begin(registry.person())
+    parts, erasure = registry.services.erasures._parts, registry.stores.erasures.get(begun.id)
+    assert erasure is not None
+    first, deleted, last = (registry.agent(said=KEPT) for _ in range(3))
+    registry.services.agents.delete(deleted)
+    parts.pause_all(erasure, [first, deleted, last])
+    assert [registry.stores.pauses.get(agent) is None for agent in (first, deleted, last)] == [False, True, False]
+    parts.begin(begun.id, ErasureLine(kind="block", id="block-1", counts={"versions": 2}))
+    parts.plan(begun.id, "block", ["block-0", "block-1", "block-2"])
+    assert {line.id: line.counts for line in registry.stores.erasures.lines(begun.id)} == {
+        "block-0": {},
+        "block-1": {"versions": 2},
+        "block-2": {},
+    }
 
 
 def test_an_audit_tells_what_was_erased_and_finds_the_other_chains_whole(registry: Registry) -> None:
