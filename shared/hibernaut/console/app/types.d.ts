@@ -56,6 +56,10 @@ export interface Template {
   updated_at: string;
 }
 
+export interface TemplatePage {
+  templates: Template[];
+}
+
 export interface TemplateDetails extends Template {
   version: string;
   agents: string[];

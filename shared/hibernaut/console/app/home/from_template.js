@@ -7,14 +7,16 @@ import { Dialog, Failure, Loading } from "../ui.js";
 
 /** @typedef {import("../types.js").Template} Template */
 /** @typedef {import("../types.js").TemplateDetails} TemplateDetails */
+/** @typedef {import("../types.js").TemplatePage} TemplatePage */
 
 const MOST = 100;
 
 /** @param {{close: () => void, made: (agentIds: string[]) => void}} props */
 export function FromTemplate({ close, made }) {
-  const { value, error, again } = useLoaded((signal) => /** @type {Promise<Template[]>} */ (get("templates", { limit: MOST }, signal)), []);
+  const { value, error, again } = useLoaded((signal) => /** @type {Promise<TemplatePage>} */ (get("templates", { limit: MOST }, signal)), []);
   const [chosen, setChosen] = useState("");
-  if (value?.length) return html`<${Filled} templates=${value} name=${chosen || value[0].name} choose=${setChosen} close=${close} made=${made} />`;
+  const templates = value?.templates;
+  if (templates?.length) return html`<${Filled} templates=${templates} name=${chosen || templates[0].name} choose=${setChosen} close=${close} made=${made} />`;
   return html`<${Dialog} title="New agent from a template" close=${close}>
     <${Failure} error=${error} again=${again} />
     ${!value && !error && html`<${Loading} label="Loading templates" />`}
