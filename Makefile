@@ -36,7 +36,7 @@ check: .venv/.dev  ## format, lint, types, layers
 pictures: .venv/.dev engines  ## make the pictures of docs/console.md anew, by the tests that play the console
 	@CONSOLE_PICTURES=1 $(BIN)/python -m pytest -q tests/browser/test_console_*.py
 proof: .venv/.dev engines  ## kill runs at every point of the scenarios, on every engine (docs/reliability.md)
-	@$(BIN)/python -W ignore -m tests.proof --jobs 2 $(ARGS)
+	@$(BIN)/python -W ignore -m tests.proof --jobs 3 $(ARGS)
 load: .venv/.dev  ## 64 callers for a minute beside 32 background runs, with faults in every service
 	@$(BIN)/python -W ignore -m tests.load $(ARGS)
 synth: .venv/.dev  ## write the CloudFormation template to cdk.out (ENV=dev, staging or prod)
