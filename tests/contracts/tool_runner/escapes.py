@@ -186,6 +186,7 @@ def tool(count):
         except BlockingIOError:
             return made
         made += 1
+    time.sleep(30)  # a supervisor that counts from time to time has looked by then, and ends the call
     return made
 """
 FILE = """

@@ -120,8 +120,9 @@ export async function tool(count: number) {
   let made = 0;
   for (; made < count; made++) {
     const child = spawn("sleep", ["30"], { stdio: "ignore" });
-    if (await new Promise((resolve) => { child.on("error", resolve); child.on("spawn", () => resolve(null)); })) break;
+    if (await new Promise((resolve) => { child.on("error", resolve); child.on("spawn", () => resolve(null)); })) return made;
   }
+  await new Promise((resolve) => setTimeout(resolve, 30_000)); // a supervisor that counts from time to time has looked by then
   return made;
 }
 """
