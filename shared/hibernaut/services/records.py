@@ -6,7 +6,7 @@ Knows the stores and the limits of a transaction. Must not know what a change me
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 from hibernaut.domain.agents.group_turns import is_group
 from hibernaut.ports.clock import Clock, Ids
@@ -263,6 +263,18 @@ def each_key_once(changes: Sequence[Change]) -> list[Change]:
     written_keys = {change.key for change in changes if not isinstance(change, Check)}
     checks = {change.key: change for change in changes if isinstance(change, Check) and change.key not in written_keys}
     return [*(change for change in changes if not isinstance(change, Check)), *checks.values()]
+
+
+def without(field: Literal["block_ids", "identity_ids", "tool_ids"], part_id: str) -> Decision:
+    """The change of an agent that takes a part from one of its lists. An agent that does not have the part stays as it is."""
+
+    def decide(agent: StoredAgent) -> tuple[StoredAgent, Sequence[Change]]:
+        part_ids: list[str] = getattr(agent, field)
+        if part_id not in part_ids:
+            return agent, []
+        return agent.model_copy(update={field: [one for one in part_ids if one != part_id]}), []
+
+    return decide
 
 
 def by_key(key_id: str | None) -> Edit:

@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from hibernaut.ports.storage.table import Change
-from hibernaut.schemas.agents.agent import StoredAgent
 from hibernaut.schemas.agents.identity import MOST_IDENTITIES
 from hibernaut.schemas.errors import InvalidArgument, NotFound
 from hibernaut.services.agents.agent_updates import AgentUpdates
-from hibernaut.services.records import Records, by_key
+from hibernaut.services.records import Records, by_key, without
 from hibernaut.store.versions.version_store import Edit
 
 
@@ -130,13 +129,8 @@ class IdentityLinks:
     def leave(self, identity_id: str, agent_ids: Sequence[str], block_ids: Sequence[str], *, key_id: str | None = None) -> None:
         """Detach the identity from these agents and blocks. Of a deleted block the link row is removed."""
 
-        def without(agent: StoredAgent) -> tuple[StoredAgent, Sequence[Change]]:
-            if identity_id not in agent.identity_ids:
-                return agent, []
-            return agent.model_copy(update={"identity_ids": [one for one in agent.identity_ids if one != identity_id]}), []
-
         # The marks of an agent are its links to identities.
-        self._records.change_agents(agent_ids, without, lambda _: [], by_key(key_id))
+        self._records.change_agents(agent_ids, without("identity_ids", identity_id), lambda _: [], by_key(key_id))
         for block_id in block_ids:
             try:
                 self._lose_block(identity_id, block_id, by_key(key_id))

@@ -7,15 +7,14 @@ others use them is decided when all agents of the person are gone (`erased_recor
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from contextlib import suppress
 
-from hibernaut.ports.storage.table import Change
 from hibernaut.schemas.agents.agent import StoredAgent
 from hibernaut.schemas.agents.erasure import ErasureLine, StoredErasure
 from hibernaut.schemas.errors import NotFound
 from hibernaut.services.agents.sleeptime_pairs import sleepers_of
 from hibernaut.services.erasures.erasure_parts import ErasureParts
+from hibernaut.services.records import without
 from hibernaut.store.identities.erasures import PAGE
 from hibernaut.store.schedules.schedule_keys import ROW
 from hibernaut.store.table import keys
@@ -57,12 +56,8 @@ class ErasedAgents:
     def _part(self, erasure: StoredErasure, agent_id: str) -> None:
         self._parts.begin(erasure.id, ErasureLine(kind="agent", id=agent_id, extent="parts"))
 
-        def without(agent: StoredAgent) -> tuple[StoredAgent, Sequence[Change]]:
-            identity_ids = [one for one in agent.identity_ids if one != erasure.identity_id]
-            return (agent.model_copy(update={"identity_ids": identity_ids}) if identity_ids != agent.identity_ids else agent), []
-
         with suppress(NotFound):
-            self._records.change_agent(agent_id, without, None)
+            self._records.change_agent(agent_id, without("identity_ids", erasure.identity_id), None)
 
     def _whole(self, erasure: StoredErasure, agent: StoredAgent) -> None:
         for sleeper in sleepers_of(self._records, agent):

@@ -12,7 +12,6 @@ from typing import Literal
 
 from hibernaut.domain.wire.listing import Page
 from hibernaut.ports.storage.table import Change, Item
-from hibernaut.schemas.agents.agent import StoredAgent
 from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.errors import Conflict, Forbidden
 from hibernaut.schemas.events.facts import MOST_AGENT_IDS, MemoryChanged
@@ -21,7 +20,7 @@ from hibernaut.schemas.memory.block import BlockUpdate, CreateBlock, StoredBlock
 from hibernaut.schemas.memory.version_faults import VersionConflict
 from hibernaut.services.agents.agent_parts import new_block
 from hibernaut.services.agents.agents import identities_match, tags_match
-from hibernaut.services.records import Records, by_key
+from hibernaut.services.records import Records, by_key, without
 from hibernaut.store.table.lists.row_lists import RowList, Select
 from hibernaut.store.versions.version_store import Edit
 
@@ -252,13 +251,9 @@ class Blocks:
 def leave_agents(records: Records, block_id: str, edit: Edit) -> None:
     """Detach a deleted block from its agents. `edit`: the author of the deletion."""
 
-    def decide(agent: StoredAgent) -> tuple[StoredAgent, Sequence[Change]]:
-        if block_id not in agent.block_ids:
-            return agent, []
-        return agent.model_copy(update={"block_ids": [one for one in agent.block_ids if one != block_id]}), []
-
     agent_ids = records.blocks.agents_of(block_id)
-    records.change_agents(agent_ids, decide, lambda agent_id: [records.blocks.detach(block_id, agent_id)], edit)
+    remove = without("block_ids", block_id)
+    records.change_agents(agent_ids, remove, lambda agent_id: [records.blocks.detach(block_id, agent_id)], edit)
 
 
 def set_fields(request: BlockUpdate) -> JsonObject:

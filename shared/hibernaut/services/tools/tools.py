@@ -13,14 +13,13 @@ from hibernaut.domain.tools import time_limits
 from hibernaut.domain.tools.builtin.builtin_tools import builtin_by_id, builtin_tools
 from hibernaut.domain.tools.sources import tool_sources
 from hibernaut.domain.wire.listing import Page, page
-from hibernaut.ports.storage.table import Change, Item
-from hibernaut.schemas.agents.agent import StoredAgent
+from hibernaut.ports.storage.table import Item
 from hibernaut.schemas.base import JsonObject
 from hibernaut.schemas.errors import InvalidArgument, InvalidToolSource, NameTaken, Unprocessable
 from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.tools.tool import MAX_NAME, NAME, NpmRequirement, StoredTool, ToolCreate, ToolType, ToolUpdate
 from hibernaut.services.memory.blocks import contains
-from hibernaut.services.records import Records, by_key
+from hibernaut.services.records import Records, by_key, without
 from hibernaut.services.tool_calls.custom_tools import unrunnable
 from hibernaut.services.tools.adhoc_tool_runs import AdhocToolRuns
 from hibernaut.services.tools.tool_packages import ToolPackages
@@ -244,14 +243,10 @@ class Tools:
             tool = self._records.tool(tool_id)
             self._records.writer.write(*self._records.tools.delete(tool))
 
-        def without(agent: StoredAgent) -> tuple[StoredAgent, Sequence[Change]]:
-            if tool_id not in agent.tool_ids:
-                return agent, []
-            return agent.model_copy(update={"tool_ids": [one for one in agent.tool_ids if one != tool_id]}), []
-
         self._records.until_settled(attempt)
         tools, agent_ids = self._records.tools, self._records.tools.agents_of(tool_id)
-        self._records.change_agents(agent_ids, without, lambda agent_id: tools.detach(tool_id, agent_id), by_key(key_id))
+        remove = without("tool_ids", tool_id)
+        self._records.change_agents(agent_ids, remove, lambda agent_id: tools.detach(tool_id, agent_id), by_key(key_id))
 
 
 def _id(row: Item) -> str:
