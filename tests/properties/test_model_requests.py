@@ -72,4 +72,4 @@ def test_a_tools_schema_is_read_once_for_all_requests_of_a_step(monkeypatch: pyt
     assert model_requests.specification(strict, tools[0]).strict, "another actor makes its own"
     other = Tool(id="tool-other", name="look", json_schema={"name": "look", "description": "another"})
     assert model_requests.specification(actor, other).description == "another"
-    assert len(actor.specifications) == len(NAMES), "what the actor does not hold is not remembered"
+    assert [tool for tool, _ in actor.specifications.values()] == [*tools, other], "an identity stays that of its tool"

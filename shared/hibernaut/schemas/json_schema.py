@@ -5,11 +5,12 @@ their values; it must not know tools, nor what their arguments are.
 """
 
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from typing import Annotated
 from urllib.parse import unquote
 
 from pydantic import AfterValidator, Field
-from pydantic_core import to_json
+from pydantic_core import from_json, to_json
 
 from hibernaut.schemas.base import Json, JsonObject, kind_of
 
@@ -17,6 +18,10 @@ LARGEST_SCHEMA = 128 * 1024
 """The largest schema of a tool in bytes of JSON; a larger one would not fit a model's window."""
 DEEPEST_SCHEMA = 32
 """The largest nesting depth."""
+SMALL_SCHEMA, REMEMBERED = 8 * 1024, 1024
+"""The schemas whose validity a process remembers: their largest size in bytes of JSON, and their number. Each step of a run reads
+those of all its tools.
+"""
 KINDS = frozenset({"string", "integer", "number", "boolean", "array", "object", "null"})
 
 _ONE = frozenset({
@@ -86,9 +91,19 @@ def sound_parameters(parameters: Json) -> JsonObject:
 
     A stored record may be older than the validation of requests, and one invalid tool would make every request of its agent fail.
     """
-    if isinstance(parameters, dict) and parameters.get("type", "object") == "object" and problem_of(parameters) is None:
+    if isinstance(parameters, dict) and parameters.get("type", "object") == "object" and _is_valid(parameters):
         return parameters
     return {"type": "object", "properties": {}}
+
+
+def _is_valid(schema: JsonObject) -> bool:
+    text = to_json(schema, inf_nan_mode="constants")
+    return _is_valid_again(text) if len(text) <= SMALL_SCHEMA else problem_of(schema) is None
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _is_valid_again(text: bytes) -> bool:
+    return problem_of(from_json(text)) is None
 
 
 def _problem(keyword: str, value: Json) -> str | None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import copy
+
 import pytest
 from pydantic import ValidationError
 
+from hibernaut.schemas import json_schema
 from hibernaut.schemas.base import Json, JsonObject
-from hibernaut.schemas.json_schema import DEEPEST_SCHEMA, LARGEST_SCHEMA, problem_of, sound_parameters, target
+from hibernaut.schemas.json_schema import DEEPEST_SCHEMA, LARGEST_SCHEMA, SMALL_SCHEMA, problem_of, sound_parameters, target
 from hibernaut.schemas.runs.send import ClientToolCreate
 from hibernaut.schemas.tools.tool import LARGEST_SOURCE, ToolCreate, ToolRunFromSource, ToolUpdate
 
@@ -117,3 +120,19 @@ def test_a_source_has_at_most_256_kb() -> None:
                 if model is ToolRunFromSource
                 else {"source_code": "#" * (LARGEST_SOURCE + 1)}
             )
+
+
+def test_a_small_schema_is_checked_once_in_a_process_and_a_large_one_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    checked: list[Json] = []
+
+    def counted(schema: Json) -> str | None:
+        checked.append(schema)
+        return problem_of(schema)
+
+    monkeypatch.setattr(json_schema, "problem_of", counted)
+    small: JsonObject = {"type": "object", "properties": {"of_this_test": {"type": "string"}}}
+    large: JsonObject = {**small, "description": "x" * SMALL_SCHEMA}
+    for schema in (small, large):
+        for _ in range(2):
+            assert sound_parameters(copy.deepcopy(schema)) == schema
+    assert checked == [small, large, large]

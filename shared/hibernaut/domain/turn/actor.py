@@ -38,7 +38,7 @@ class Actor:
     group_id: str | None = None
     policies: tuple[ToolPolicy, ...] = ()
     tags: tuple[str, ...] = ()
-    specifications: dict[int, ToolSpec] = field(init=False, default_factory=dict, repr=False, compare=False)
+    specifications: dict[int, tuple[Tool, ToolSpec]] = field(init=False, default_factory=dict, repr=False, compare=False)
     """The results of `model_requests.specification`, by the identity of the tool: a step needs each several times."""
 
     @property

@@ -83,11 +83,10 @@ def specification(actor: Actor, tool: Tool) -> ToolSpec:
     """A tool's definition for this agent's model: legacy agents get `request_heartbeat`, and `thinking` if their model
     needs it.
     """
-    spec = actor.specifications.get(id(tool))
+    _, spec = actor.specifications.get(id(tool)) or (tool, None)
     if spec is None:
         spec = _specified(actor, tool)
-        if any(tool is own for own in actor.tools):  # these live as long as the actor, and so do their identities
-            actor.specifications[id(tool)] = spec
+        actor.specifications[id(tool)] = tool, spec  # The tool lives as long as its entry, and so does its identity.
     return spec
 
 

@@ -45,7 +45,7 @@ class NewProperty(StrictSchema):
     type: PropertyType
 
 
-NewProperties = Small[list[NewProperty]]
+NewProperties = Small[Annotated[list[NewProperty], Field(fail_fast=True)]]
 
 
 class Identity(Schema):

@@ -10,6 +10,7 @@ from pydantic import BeforeValidator, Field
 
 from hibernaut.schemas.base import Json, JsonObject, Moment, Schema
 from hibernaut.schemas.ids import AgentId, ArchiveId
+from hibernaut.schemas.limits import Names
 from hibernaut.schemas.memory.passage import Passage
 from hibernaut.schemas.memory.search_index import SearchMode, TagMatch
 
@@ -45,7 +46,7 @@ class PassageSearch(Schema):
     query: str | None = None
     agent_id: AgentId | None = None
     archive_id: ArchiveId | None = None
-    tags: list[str] | None = None
+    tags: Names | None = None
     tag_match_mode: TagMatch = "any"
     limit: int = Field(default=50, ge=1, le=MOST_RESULTS)
     start_date: Moment | None = None

@@ -8,6 +8,7 @@ from pydantic import Field
 
 from hibernaut.schemas.base import JsonObject, Moment, Schema
 from hibernaut.schemas.ids import AgentId
+from hibernaut.schemas.limits import Url
 from hibernaut.schemas.runs.callback_address import shown_callback
 from hibernaut.schemas.runs.job import Job, JobStatus
 from hibernaut.schemas.runs.send import LettaRequest
@@ -28,7 +29,7 @@ class CreateBatch(Schema):
     """The body of POST /v1/messages/batches."""
 
     requests: Annotated[list[BatchRequest], Field(min_length=1, max_length=MOST_REQUESTS)]
-    callback_url: str | None = None
+    callback_url: Url | None = None
 
 
 class BatchMessages(Schema):

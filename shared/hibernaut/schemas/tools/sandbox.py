@@ -8,7 +8,7 @@ from pydantic import Field, StringConstraints
 
 from hibernaut.schemas.base import JsonObject, Moment, Schema, StrictSchema
 from hibernaut.schemas.ids import DEFAULT_ORGANIZATION, pattern
-from hibernaut.schemas.limits import Name, Note
+from hibernaut.schemas.limits import Name, Note, Small
 from hibernaut.schemas.stored import Stored
 from hibernaut.schemas.tools.tool import PipRequirement
 
@@ -31,7 +31,7 @@ class LocalSandbox(StrictSchema):
     sandbox_dir: Name | None = None
     use_venv: bool = False
     venv_name: Name = "venv"
-    pip_requirements: list[PipRequirement] = Field(default_factory=list, max_length=100)
+    pip_requirements: Small[list[PipRequirement]] = Field(default_factory=list, max_length=100)
 
 
 class SandboxConfigCreate(StrictSchema):
