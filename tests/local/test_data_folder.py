@@ -8,6 +8,7 @@ import shutil
 import sqlite3
 import stat
 import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -314,3 +315,10 @@ def test_a_folder_that_could_not_be_opened_is_given_back(tmp_path: Path) -> None
         Embedded(EmbeddedSettings(tmp_path))
     (tmp_path / "hibernaut.db").unlink()
     Embedded(EmbeddedSettings(tmp_path)).close()
+
+
+def test_a_system_that_cannot_lock_a_folder_is_named_with_the_way_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "fcntl", None)  # as on Windows
+    with pytest.raises(DataFolderUnusable, match=r"Linux and macOS.*WSL"):
+        DataFolder(tmp_path / "data")
+    assert not (tmp_path / "data").exists()

@@ -101,8 +101,12 @@ def check_links(path: Path) -> None:
 
 def _locked(path: Path) -> int:
     """The descriptor of the folder's lock file. Raises: DataFolderUnusable."""
-    import fcntl
-
+    try:
+        import fcntl
+    except ImportError as error:
+        raise DataFolderUnusable(
+            "The server runs on Linux and macOS: this system cannot lock a data folder. On Windows, run it in WSL."
+        ) from error
     try:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
         _mode(path / LOCK, is_file=True)
