@@ -130,6 +130,10 @@ class Face:
         of, body = budget.get("of"), budget.get("body")
         content = json.loads(self.records.path(json.dumps(body), of)) if body is not None else None
         client = self.keyed if route.startswith(KEYED) else self.client
+        if (
+            client is self.keyed
+        ):  # This request records the minute in which the key is used, and the one that is measured does not.
+            assert client.get("/v1/api-keys").is_success
         self.records.forget()
         self.meter.reset()
         reply = client.request(method, self.records.path(route, of), json=content)

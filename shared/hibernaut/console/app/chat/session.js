@@ -13,13 +13,24 @@ import { Transcript } from "./transcript.js";
 /** @typedef {import("../types.js").Run} Run */
 /** @typedef {import("./transcript.js").Entry} Entry */
 /** @typedef {import("./transcript.js").Call} Call */
-/** @typedef {{runId: string | null, transcript: Transcript, sent: Message | null, waits: boolean}} Live */
+/**
+ * A run that is followed. `known` resolves once its id is known, or it is followed no longer.
+ * @typedef {{runId: string | null, transcript: Transcript, sent: Message | null, waits: boolean, known: Promise<void>, know: () => void}} Live
+ */
 /** @typedef {"queue" | "interrupt"} WhenBusy */
 /** @typedef {import("./images.js").Content} Content */
 /** @typedef {import("./approval.js").Decision} Decision */
 
 export const DEFAULT = "default";
 const PAGE = 60;
+
+/** @param {string | null} runId @param {Message | null} sent @param {boolean} waits @returns {Live} */
+function followed(runId, sent, waits) {
+  let know = () => {};
+  const known = /** @type {Promise<void>} */ (new Promise((resolve) => (know = resolve)));
+  if (runId !== null) know();
+  return { runId, transcript: new Transcript(), sent, waits, known, know };
+}
 
 export class ChatSession {
   /**
@@ -65,8 +76,9 @@ export class ChatSession {
       this.prepended = 0;
       if (this.error === before) this.error = null;
       this.loaded = true;
-      for (const run of runs) if (!this.live.some((one) => one.runId === run.id)) this.attend(run.id, run.status === "created");
       this.rebuild();
+      await Promise.all(this.live.map((one) => one.known)); // A message may be sent meanwhile: its run is followed already.
+      for (const run of runs) if (!this.live.some((one) => one.runId === run.id)) this.attend(run.id, run.status === "created");
     } catch (error) {
       this.fail(error);
     }
@@ -184,12 +196,12 @@ export class ChatSession {
     const own = this.conversationId === DEFAULT;
     const path = own ? `agents/${this.agentId}/messages/stream` : `conversations/${this.conversationId}/messages`;
     const body = { messages, streaming: true, stream_tokens: true, background: true, when_busy: whenBusy, ...more };
-    this.followRun({ path, body }, { runId: null, transcript: new Transcript(), sent, waits: this.busy && whenBusy === "queue" });
+    this.followRun({ path, body }, followed(null, sent, this.busy && whenBusy === "queue"));
   }
 
   /** @param {string} runId @param {boolean} waits */
   attend(runId, waits) {
-    this.followRun(runId, { runId, transcript: new Transcript(), sent: null, waits });
+    this.followRun(runId, followed(runId, null, waits));
   }
 
   /** @param {string | import("../sse.js").Opening} begin @param {Live} live */
@@ -204,6 +216,7 @@ export class ChatSession {
       else this.fail(error);
       if (live.runId === null && live.sent?.content) this.unsent = live.sent.content;
     }
+    live.know();
     if (!this.stopped.signal.aborted) await this.settle(live);
   }
 
@@ -211,6 +224,7 @@ export class ChatSession {
   hear(live, event) {
     if (event.run_id && live.runId === null && event.message_type === "ping") {
       live.runId = event.run_id;
+      live.know();
       this.rebuild();
     }
     if (event.message_type !== "ping") live.waits = false;
