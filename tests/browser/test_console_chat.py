@@ -98,29 +98,6 @@ def test_a_reload_in_the_middle_of_a_stream_shows_all_of_it_once(visit: Visit, s
     expect(log_of(page).get_by_text("count to three")).to_have_count(1)
 
 
-def test_a_run_that_is_listed_before_its_stream_names_it_is_followed_once(visit: Visit, served: Served) -> None:
-    held = Held(("One, ", "two, ", "three."))
-    served.director.when("count", held)
-    agent, page = served.agent(), visit.page
-    listing, sending, streams = list[Route](), list[Route](), list[str]()
-    page.on("request", lambda request: streams.append(request.url) if request.url.endswith("/stream") else None)
-    page.route("**/v1/runs/?*", lambda route: route.continue_() if listing else listing.append(route))
-    page.route("**/messages/stream", lambda route: sending.append(route))
-    visit.open(f"#/agents/{agent}/chat")
-    with page.expect_request("**/messages/stream") as sent:
-        visit.send("count to three")
-    with served.http.stream("POST", sent.value.url, content=sent.value.post_data or "", headers=sent.value.headers) as begun:
-        assert next(begun.iter_lines()).startswith("data:"), "the server has accepted the message, and its answer is on its way"
-    with page.expect_response("**/v1/runs/?*") as runs:
-        listing[0].continue_()
-    assert len(runs.value.json()) == 1
-    sending[0].continue_()
-    expect(log_of(page).get_by_text("One,")).to_have_count(1)
-    held.go.set()
-    ended(page, "One, two, three.")
-    assert [url.rpartition("/v1/")[2] for url in streams] == [f"agents/{agent}/messages/stream"]
-
-
 def test_a_stream_goes_on_after_a_lost_network(chromium: Browser, served: Served) -> None:
     held = Held(("Before, ", "after."), stop=2)
     served.director.when("wait", held)

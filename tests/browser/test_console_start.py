@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, Route, expect
 
-from tests.browser.console import Served, Visit, browser, serving, visiting
+from tests.browser.console import Held, Served, Visit, browser, serving, visiting
 
 
 @pytest.fixture(scope="module")
@@ -19,7 +19,7 @@ def chromium() -> Iterator[Browser]:
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    with serving(tmp_path_factory.mktemp("data")) as server:
+    with serving(tmp_path_factory.mktemp("data"), scripted=True) as server:
         server.agent("guide")
         yield server
 
@@ -68,3 +68,27 @@ def test_a_refusal_stays_when_the_log_comes_after_it(visit: Visit, served: Serve
     held[0].continue_()
     expect(page.get_by_text("Say something.")).to_be_visible()
     expect(page.get_by_role("alert")).to_contain_text("under review")
+
+
+def test_a_run_that_is_listed_before_its_stream_names_it_is_followed_once(visit: Visit, served: Served) -> None:
+    held = Held(("One, ", "two, ", "three."))
+    served.director.when("count", held)
+    agent, page, log = served.agent(), visit.page, visit.page.get_by_role("log")
+    listing, sending, streams = list[Route](), list[Route](), list[str]()
+    page.on("request", lambda request: streams.append(request.url) if request.url.endswith("/stream") else None)
+    page.route("**/v1/runs/?*", lambda route: route.continue_() if listing else listing.append(route))
+    page.route("**/messages/stream", lambda route: sending.append(route))
+    visit.open(f"#/agents/{agent}/chat")
+    with page.expect_request("**/messages/stream") as sent:
+        visit.send("count to three")
+    with served.http.stream("POST", sent.value.url, content=sent.value.post_data or "", headers=sent.value.headers) as begun:
+        assert next(begun.iter_lines()).startswith("data:"), "the server has accepted the message, and its answer is on its way"
+    with page.expect_response("**/v1/runs/?*") as runs:
+        listing[0].continue_()
+    assert len(runs.value.json()) == 1
+    sending[0].continue_()
+    expect(log.get_by_text("One,")).to_have_count(1)
+    held.go.set()
+    expect(log.get_by_text("One, two, three.")).to_be_visible()
+    expect(page.get_by_role("button", name="Stop")).to_have_count(0)
+    assert [url.rpartition("/v1/")[2] for url in streams] == [f"agents/{agent}/messages/stream"]

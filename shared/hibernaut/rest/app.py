@@ -6,11 +6,12 @@ Knows the routers; must not know which engines stand behind the services.
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from fastapi import FastAPI, Request
+from fastapi import FastAPI, Request, Response
 from fastapi.middleware.cors import CORSMiddleware
-from fastapi.responses import HTMLResponse, RedirectResponse
+from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse
 from pydantic.warnings import UnsupportedFieldAttributeWarning
 from starlette.routing import Route
 
@@ -19,7 +20,7 @@ from hibernaut.rest import unserved_routes
 from hibernaut.rest.access.authentication import Authenticated
 from hibernaut.rest.access.origin_policy import OriginGuard, OriginPolicy
 from hibernaut.rest.dependencies import Services
-from hibernaut.rest.http import errors
+from hibernaut.rest.http import errors, lanes
 from hibernaut.rest.http.async_bridge import USUAL_WAITS, ThreadPools, WaitSettings
 from hibernaut.rest.http.middleware import (
     CONSOLE,
@@ -69,6 +70,7 @@ from hibernaut.rest.routers.memory import archives, blocks, folders, passages, s
 from hibernaut.rest.routers.runs import batches, jobs, runs, steps, streams, usage
 from hibernaut.rest.routers.tools import mcp_connections, mcp_servers, named_mcp_servers, sandboxes, tool_policies, tools
 from hibernaut.rest.sockets.middleware import WebSockets
+from hibernaut.schemas.base import JsonObject
 
 if TYPE_CHECKING:
     from hibernaut.services.access.access import Access
@@ -162,6 +164,7 @@ def create_app(
         title="Hibernaut",
         version=__version__,
         description=DESCRIPTION,
+        openapi_url=None,
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
@@ -172,8 +175,8 @@ def create_app(
     app.state.open_calls = OpenCalls()
     app.state.policy = policy
     errors.install(app)
-    app.get("/docs", include_in_schema=False)(_documentation)
-    app.router.routes += [Route("/", _root), Route(CONSOLE, _console_page)]
+    pages = {"/": _root, CONSOLE: _console_page, "/docs": _documentation, "/openapi.json": _description}
+    app.router.routes += [Route(path, page) for path, page in pages.items()]
     app.add_middleware(BodyLimit, limit=body_limit, uploads=upload_limit or body_limit)
     app.add_middleware(Authenticated, access=access, pools=app.state.pools)
     app.add_middleware(CanonicalPath)
@@ -203,6 +206,20 @@ async def _console_page(_: Request) -> RedirectResponse:
     return RedirectResponse("console/")
 
 
-async def _documentation(request: Request) -> HTMLResponse:
-    # A closure over the app would never be freed: FastAPI caches the functions of routes for the life of the process.
-    return HTMLResponse(docs.page(request.app.openapi()), headers={"content-security-policy": docs.POLICY})
+async def _documentation(request: Request) -> Response:
+    return await _described(request, _page)
+
+
+async def _description(request: Request) -> Response:
+    return await _described(request, JSONResponse)
+
+
+async def _described(request: Request, shown: Callable[[JsonObject], Response]) -> Response:
+    """The description as it is `shown`, made on a thread: other requests are answered meanwhile."""
+    app: FastAPI = request.app
+    pools: ThreadPools = app.state.pools
+    return await pools.run(lanes.DESCRIPTION, lambda: shown(app.openapi()))
+
+
+def _page(document: JsonObject) -> Response:
+    return HTMLResponse(docs.page(document), headers={"content-security-policy": docs.POLICY})

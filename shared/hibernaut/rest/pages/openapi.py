@@ -7,6 +7,7 @@ FastAPI derives parameters, bodies and successful replies from the routes. It do
 from __future__ import annotations
 
 from collections.abc import Iterator
+from threading import Lock
 
 from fastapi import FastAPI
 
@@ -151,16 +152,20 @@ MCP_PATHS = ("/v1/mcp-servers", "/v1/tools/mcp/servers")
 """Beginnings of the paths that reach MCP servers."""
 
 
+_building = Lock()
+
+
 class DescribedApi(FastAPI):
     """An app whose OpenAPI description contains error replies and event streams."""
 
     def openapi(self) -> JsonObject:
-        """The whole description. It is built once."""
-        is_new = self.openapi_schema is None
-        document: JsonObject = super().openapi()
-        if is_new:
-            _describe(document)
-        return document
+        """The whole description. It is built once, which takes seconds of CPU time. Thread-safe."""
+        with _building:
+            is_new = self.openapi_schema is None
+            document: JsonObject = super().openapi()
+            if is_new:
+                _describe(document)
+            return document
 
 
 def _describe(document: JsonObject) -> None:

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import httpx
 import pytest
 
+from hibernaut.rest.access.origin_policy import OriginPolicy
+from hibernaut.rest.app import create_app
 from hibernaut.rest.http.errors import body_of, status_of, validation_body
 from hibernaut.schemas import errors
 from hibernaut.schemas.errors import HibernautError, ModelError
 from hibernaut.schemas.mcp.faults import McpServerUnavailable
 from hibernaut.schemas.memory.version_faults import VersionExpired
 from tests.support.api_description import api_description
+from tests.support.faces import no_services
 from tests.support.json_schema import fits
 from tests.unit.rest.http.test_errors import made, tree
 
@@ -102,3 +109,30 @@ def test_streams_of_events_are_described_as_such() -> None:
     }
     for name in (each for each in streams if "connect" in each):
         assert list(dict(operations())[name]["responses"]["200"]["content"]) == ["text/event-stream"]
+
+
+@pytest.mark.parametrize("path", ["/openapi.json", "/docs"])
+def test_other_requests_are_answered_while_the_description_is_built(path: str) -> None:
+    app = create_app(no_services(), policy=OriginPolicy(hosts=("localhost",)))
+
+    async def both() -> list[str]:
+        answered = []
+
+        async def ask(path: str) -> None:
+            reply = await client.get(path)
+            assert reply.status_code == 200
+            answered.append(path)
+
+        async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://localhost") as client:
+            await asyncio.gather(ask(path), ask("/v1/health/"))
+        return answered
+
+    assert asyncio.run(both()) == ["/v1/health/", path]
+    app.state.pools.close()
+
+
+def test_two_that_ask_at_once_are_shown_the_whole_description() -> None:
+    app = create_app(no_services())
+    with ThreadPoolExecutor(2) as readers:
+        shown = [each.result() for each in [readers.submit(lambda: json.dumps(app.openapi())) for _ in range(2)]]
+    assert shown[0] == shown[1] == json.dumps(DOCUMENT)
