@@ -202,9 +202,15 @@ def test_the_index_is_built_anew_from_the_table(memory: Memory) -> None:
 def test_a_large_file_is_announced_put_into_the_bucket_and_read(memory: Memory) -> None:
     folder = memory.ask("POST", "/v1/folders/", {"name": "papers"})["id"]
     text = b"The harbour freezes in March. " * 40
-    asked = {"file_name": "harbour.txt", "file_size": len(text), "content_type": "text/plain"}
+    asked = {
+        "file_name": "C:\\scans\\harbour.txt",
+        "name": "reports/harbour",
+        "file_size": len(text),
+        "content_type": "text/plain",
+    }
     announced = memory.ask("POST", f"/v1/folders/{folder}/upload-url", asked)
     file, upload = announced["file"], announced["upload"]
+    assert file["original_file_name"] == "reports/harbour"
     assert (file["processing_status"], file["file_size"], upload["method"]) == ("pending", len(text), "PUT")
     assert upload["headers"] == {"Content-Length": str(len(text)), "Content-Type": "text/plain", "If-None-Match": "*"}
     put = requests.put(upload["url"], data=text, headers=upload["headers"], timeout=10)

@@ -163,9 +163,12 @@ class AgentFilePage(Schema):
 
 
 class AnnounceUpload(Schema):
-    """The announcement of a direct upload: the file's name, its size in bytes and its media type."""
+    """The announcement of a direct upload: the file's own name, its size in bytes and its media type. `name`: the name in the
+    folder, which may be a path; without it, the last part of `file_name`.
+    """
 
     file_name: Name
+    name: Name | None = None
     file_size: Whole = Field(ge=1)
     content_type: Name | None = None
     duplicate_handling: Duplicates = "suffix"

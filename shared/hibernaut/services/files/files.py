@@ -71,8 +71,7 @@ class Files:
         Raises: NotFound, InvalidArgument (the name), UnsupportedMedia, PayloadTooLarge, Conflict, OSError.
         """
         folder = self._records.folder(folder_id)
-        original = chosen_name(upload.name) if upload.name else plain_name(upload.file_name)
-        media_type = _media_type(original, upload)
+        original, media_type = _name_and_type(upload)
         if duplicates == "skip" and (existing := self._by_name(folder_id, original)):
             return Uploaded(existing.wire(folder), skipped=True)
         data = upload.file.read(self.limit + 1)
@@ -97,8 +96,7 @@ class Files:
         `upload`.
         """
         folder = self._records.folder(folder_id)
-        original = plain_name(announcement.file_name)
-        _, media_type = kind_of(original, announcement.content_type)
+        original, media_type = _name_and_type(announcement)
         if announcement.file_size > self.limit:
             raise self._too_large()
         file = self._new_file(folder_id, original, media_type, announcement.file_size)
@@ -214,12 +212,16 @@ class Files:
         return file
 
 
-def _media_type(name: str, upload: Upload) -> str:
-    """The media type by the chosen name, or else by the file's own one. Raises: UnsupportedMedia."""
+def _name_and_type(file: Upload | AnnounceUpload) -> tuple[str, str]:
+    """The name in the folder, and the media type by that name, or else by the file's own one.
+
+    Raises: InvalidArgument, UnsupportedMedia.
+    """
+    name = chosen_name(file.name) if file.name else plain_name(file.file_name)
     try:
-        return kind_of(name, upload.content_type)[1]
+        return name, kind_of(name, file.content_type)[1]
     except UnsupportedMedia:
-        return kind_of(upload.file_name, upload.content_type)[1]
+        return name, kind_of(file.file_name, file.content_type)[1]
 
 
 def _no_folder(folder_id: str) -> str:
