@@ -31,7 +31,7 @@ LANES = {
     "blocking messages": lanes.TURNS,
     "reads for followers of runs": lanes.LOOKS,
     "checks of keys": lanes.ACCESS,
-    "`/docs`, `/openapi.json`": lanes.DESCRIPTION,
+    "`/docs`, `/openapi.json`": lanes.DOCUMENTATION,
 }
 """The line of the page -> the lane that it is about."""
 

@@ -175,7 +175,7 @@ def create_app(
     app.state.open_calls = OpenCalls()
     app.state.policy = policy
     errors.install(app)
-    pages = {"/": _root, CONSOLE: _console_page, "/docs": _documentation, "/openapi.json": _description}
+    pages = {"/": _root, CONSOLE: _console_page, "/docs": _docs_page, "/openapi.json": _openapi_document}
     app.router.routes += [Route(path, page) for path, page in pages.items()]
     app.add_middleware(BodyLimit, limit=body_limit, uploads=upload_limit or body_limit)
     app.add_middleware(Authenticated, access=access, pools=app.state.pools)
@@ -206,20 +206,19 @@ async def _console_page(_: Request) -> RedirectResponse:
     return RedirectResponse("console/")
 
 
-async def _documentation(request: Request) -> Response:
-    return await _described(request, _page)
+async def _docs_page(request: Request) -> Response:
+    def page(document: JsonObject) -> Response:
+        return HTMLResponse(docs.page(document), headers={"content-security-policy": docs.POLICY})
+
+    return await _described(request, page)
 
 
-async def _description(request: Request) -> Response:
+async def _openapi_document(request: Request) -> Response:
     return await _described(request, JSONResponse)
 
 
 async def _described(request: Request, shown: Callable[[JsonObject], Response]) -> Response:
-    """The description as it is `shown`, made on a thread: other requests are answered meanwhile."""
+    """The API's description as it is `shown`, made on a thread: other requests are answered meanwhile."""
     app: FastAPI = request.app
     pools: ThreadPools = app.state.pools
-    return await pools.run(lanes.DESCRIPTION, lambda: shown(app.openapi()))
-
-
-def _page(document: JsonObject) -> Response:
-    return HTMLResponse(docs.page(document), headers={"content-security-policy": docs.POLICY})
+    return await pools.run(lanes.DOCUMENTATION, lambda: shown(app.openapi()))

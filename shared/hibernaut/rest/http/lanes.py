@@ -41,8 +41,8 @@ ADMISSIONS = Lane("admissions", 32, 1000)
 """Acceptance of messages, which start runs."""
 BODIES = Lane("bodies", 2, 500)
 """The reading of large bodies, which takes CPU time: more threads would read none of them earlier."""
-DESCRIPTION = Lane("description", 1, 100)
-"""The API's description of itself, whose first reading takes seconds of CPU time."""
+DOCUMENTATION = Lane("documentation", 1, 100)
+"""`/docs` and `/openapi.json`: the first request builds the description of the API, which takes seconds of CPU time."""
 LOOKS = Lane("looks", 16, 100_000)
 """Short reads for the followers of runs, of which there may be many."""
 

@@ -150,9 +150,8 @@ PROVIDERS = frozenset({400, 401, 402, 403, 404, 429, 500, 503, 504})
 
 MCP_PATHS = ("/v1/mcp-servers", "/v1/tools/mcp/servers")
 """Beginnings of the paths that reach MCP servers."""
-
-
 _building = Lock()
+"""Held while a description is built: FastAPI stores it before it is complete."""
 
 
 class DescribedApi(FastAPI):
