@@ -11,7 +11,7 @@ from datetime import timedelta
 from itertools import count
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import APIResponse, Browser, Page, Route, expect
 
 from hibernaut.schemas.models.model_call import ModelReply, ModelRequest, ModelToolCall
 from tests.browser.console import Held, Visit, browser, text_of, visiting
@@ -103,6 +103,25 @@ def test_a_newcomer_with_a_key_finds_the_agent_again_the_next_day(chromium: Brow
         days = page.get_by_role("region", name="By day").get_by_role("row")
         for place, tokens in ((1, "15"), (2, "30")):
             expect(days.nth(place)).to_contain_text(re.compile(rf"{tokens}.*\$0\.0000\d+"))
+
+
+def test_a_late_refusal_of_the_time_before_the_key_changes_nothing(visit: Visit, gateway: Gateway) -> None:
+    held = list[tuple[Route, APIResponse]]()
+    page = visit.page
+    page.route("**/v1/usage?**", lambda route: held.append((route, route.fetch())), times=1)
+    visit.open()
+    enter(page, gateway.key("write"))
+    page.get_by_role("button", name="New agent").first.click()
+    name = page.get_by_role("textbox", name="Name")
+    name.fill("Garden guide")
+    [(route, refusal)] = held
+    assert refusal.status == 401
+    with page.expect_response("**/v1/usage?**") as answered:
+        route.fulfill(response=refusal)
+    answered.value.finished()
+    expect(page.get_by_role("region", name="Now")).to_contain_text("since midnight UTC")
+    expect(page.get_by_label("API key")).to_have_count(0)
+    expect(name).to_have_value("Garden guide")
 
 
 def test_a_reload_in_the_middle_of_a_stream_shows_all_of_it_once(visit: Visit, gateway: Gateway) -> None:

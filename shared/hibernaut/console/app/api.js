@@ -73,21 +73,35 @@ function fault({ loc = [], msg = "is wrong" }) {
 export async function open(method, path, { query, body, form, signal } = {}) {
   const url = address(path, query);
   const route = `${method} ${url.pathname}`;
-  const told = { ...headers(), ...(body === undefined ? {} : { "content-type": "application/json" }) };
-  let response;
+  const send = () => {
+    const told = { ...headers(), ...(body === undefined ? {} : { "content-type": "application/json" }) };
+    return { answer: fetch(url, { method, headers: told, body: form ?? (body === undefined ? undefined : JSON.stringify(body)), signal }), secret: key.get() };
+  };
   try {
-    response = await ((method === "GET" && begun(url)) || fetch(url, { method, headers: told, body: form ?? (body === undefined ? undefined : JSON.stringify(body)), signal }));
+    const first = (method === "GET" && begun(url)) || send();
+    let response = await first.answer;
+    let refusal = await refusalOf(response);
+    // A refusal of the time before the key was entered says nothing of that key, and nothing was done.
+    if (isForKey(response, refusal) && key.get() !== first.secret) {
+      response = await send().answer;
+      refusal = await refusalOf(response);
+    }
+    if (isForKey(response, refusal)) connection.set("key");
+    else reached();
+    if (response.ok) return response;
+    throw new ApiError(route, response.status, refusal);
   } catch (error) {
-    if (signal?.aborted) throw error;
+    if (error instanceof ApiError || signal?.aborted) throw error;
     lost();
     throw new ApiError(route, 0, null);
   }
-  const refusal = response.ok ? null : await response.json().catch(() => null);
-  if (response.status === 401 && refusal?.detail === UNKNOWN) connection.set("key");
-  else reached();
-  if (response.ok) return response;
-  throw new ApiError(route, response.status, refusal);
 }
+
+/** What a refusal says, null of an answer. @param {Response} response */
+const refusalOf = (response) => (response.ok ? null : response.json().catch(() => null));
+
+/** @param {Response} response @param {any} refusal */
+const isForKey = (response, refusal) => response.status === 401 && refusal?.detail === UNKNOWN;
 
 /**
  * Send a request; the JSON of its answer.

@@ -39,7 +39,8 @@ export function headers() {
   return { accept: "application/json, text/event-stream", ...(secret ? { authorization: `Bearer ${secret}` } : {}) };
 }
 
-/** Answers that are on their way, by their addresses. `at`: when they were asked for, by `performance.now()`. @type {Map<string, {answer: Promise<Response>, at: number}>} */
+/** An answer that is on its way. `secret`: the key that it was asked for with. `at`: when, by `performance.now()`. @typedef {{answer: Promise<Response>, secret: string | null, at: number}} Early */
+/** The answers that are on their way, by their addresses. @type {Map<string, Early>} */
 const early = new Map();
 
 /**
@@ -51,14 +52,14 @@ export function begin(path, query) {
   const url = address(path, query);
   const answer = fetch(url, { headers: headers() });
   answer.catch(() => {}); // Whoever takes it hears of the failure.
-  early.set(url.href, { answer, at: performance.now() });
+  early.set(url.href, { answer, secret: key.get(), at: performance.now() });
 }
 
 /** The answer that is on its way from an address, once. @param {URL} url */
 export function begun(url) {
-  const answer = early.get(url.href)?.answer;
+  const known = early.get(url.href);
   early.delete(url.href);
-  return answer;
+  return known;
 }
 
 /** When a request began that is sent now, or was sent for its caller before, by `performance.now()`. @param {URL} url */
