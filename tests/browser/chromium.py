@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import threading
@@ -46,13 +47,15 @@ def program() -> str:
 
 @contextmanager
 def visiting(url: str, profile: Path) -> Iterator[None]:
-    """Chromium opens the page in a new profile, and stays on it."""
+    """Chromium opens the page in a new profile, and stays on it. It ends with all its processes: Debian's command is a shell
+    script, which would end alone.
+    """
     command = [program(), *FLAGS, f"--user-data-dir={profile}", url]
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as browser:
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True) as browser:
         try:
             yield
         finally:
-            browser.terminate()
+            os.killpg(browser.pid, signal.SIGKILL)
 
 
 class _Server(ThreadingHTTPServer):
