@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import httpx
@@ -89,7 +90,8 @@ def test_no_file_of_the_folder_and_no_line_of_the_log_contains_a_key(tmp_path: P
     secret = key.split("_")[1]
     assert secret not in printed
     assert " key=key-" in printed
-    sqlite3.connect(tmp_path / "hibernaut.db").execute("PRAGMA wal_checkpoint")
+    with closing(sqlite3.connect(tmp_path / "hibernaut.db")) as table:
+        table.execute("PRAGMA wal_checkpoint")
     assert not [path for path in tmp_path.rglob("*") if path.is_file() and secret.encode() in path.read_bytes()]
 
 

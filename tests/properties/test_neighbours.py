@@ -11,6 +11,7 @@ from __future__ import annotations
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from itertools import islice
 from pathlib import Path
 from typing import Any, get_args
@@ -94,7 +95,7 @@ class Server:
 
     def rows(self, tenant: str, ours: Callable[[str, str], bool] = lambda _pk, _sk: True) -> Rows:
         """The tenant's items, or those that `ours` picks by partition and sort key, as they stand in the file."""
-        with sqlite3.connect(f"file:{self._database}?mode=ro", uri=True) as file:
+        with closing(sqlite3.connect(f"file:{self._database}?mode=ro", uri=True)) as file:
             found = file.execute("SELECT * FROM items WHERE pk >= ? AND pk < ?", (f"{tenant}#", f"{tenant}$")).fetchall()
         return {(row[0], row[1]): repr(row) for row in found if ours(row[0], row[1]) and row[1] != UNDER_WAY}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -49,7 +49,7 @@ class House:
 
     def there(self) -> dict[tuple[str, str], str]:
         """All items, but the pointers for the index, as text."""
-        with sqlite3.connect(f"file:{self.embedded.settings.data / TABLE}?mode=ro", uri=True) as file:
+        with closing(sqlite3.connect(f"file:{self.embedded.settings.data / TABLE}?mode=ro", uri=True)) as file:
             rows = file.execute("SELECT pk, sk, attributes || coalesce(body, '') FROM items WHERE instr(pk, '#TAIL#') = 0")
             return {(pk, sk): f"{pk} {sk} {item}" for pk, sk, item in rows}
 

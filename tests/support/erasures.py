@@ -10,6 +10,7 @@ import io
 import sqlite3
 import zlib
 from collections.abc import Callable
+from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
 
@@ -173,7 +174,7 @@ class Registry:
         return found + [f"index {row[:2]}" for row in rows if any(_has(value, mark) for value in row)]
 
     def _rows(self, file: Path, names: tuple[str, ...] = ()) -> list[tuple[object, ...]]:
-        with sqlite3.connect(file) as reader:
+        with closing(sqlite3.connect(file)) as reader:
             tables = names or [name for (name,) in reader.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")]
             return [tuple(row) for name in tables for row in reader.execute(f'SELECT * FROM "{name}"')]
 
