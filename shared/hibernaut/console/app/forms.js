@@ -1,18 +1,21 @@
 /** Forms of the later places: an action with its failure, a dialog with a form, and lines of names and values. */
-import { html, useEffect, useState } from "../vendor/htm-preact-3.1.1.js";
+import { html, useEffect, useRef, useState } from "../vendor/htm-preact-3.1.1.js";
 import { Dialog, Failure } from "./ui.js";
 
 /** @typedef {import("../vendor/htm-preact-3.1.1.js").Child} Child */
 
 /**
- * An action that a person begins: whether it goes on, and how it failed.
+ * An action that a person begins: whether it goes on, and how it failed. Begun again meanwhile, as by a double click, it is not done twice.
  * @template {unknown[]} A
  * @param {(...given: A) => Promise<unknown>} act
  */
 export function useAction(act) {
   const [state, setState] = useState(/** @type {{busy: boolean, error: unknown}} */ ({ busy: false, error: null }));
+  const going = useRef(false);
   /** @param {A} given */
   const run = async (...given) => {
+    if (going.current) return;
+    going.current = true;
     setState({ busy: true, error: null });
     try {
       await act(...given);
@@ -20,6 +23,7 @@ export function useAction(act) {
     } catch (error) {
       setState({ busy: false, error });
     }
+    going.current = false;
   };
   return { ...state, run, clear: () => setState({ busy: false, error: null }) };
 }

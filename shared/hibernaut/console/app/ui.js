@@ -113,18 +113,21 @@ export function Dialog({ title, close, children, wide = false }) {
  */
 export function Confirm({ title, text, act, done, close }) {
   const [error, setError] = useState(/** @type {unknown} */ (null));
+  const [busy, setBusy] = useState(false);
   const run = async () => {
+    setBusy(true);
     try {
       await done();
       close();
     } catch (failed) {
       setError(failed);
+      setBusy(false);
     }
   };
   return html`<${Dialog} title=${title} close=${close}>
     <p>${text}</p>
     <${Failure} error=${error} />
-    <div class="row end"><button type="button" onClick=${close}>Cancel</button><button type="button" class="danger" onClick=${run}>${act}</button></div>
+    <div class="row end"><button type="button" onClick=${close}>Cancel</button><button type="button" class="danger" disabled=${busy} onClick=${run}>${act}</button></div>
   <//>`;
 }
 
@@ -188,14 +191,17 @@ export function useTitle(title) {
  * server has to do; but no longer than this many milliseconds.
  */
 const [REST, LONGEST_REST] = [100, 60_000];
+/** The longest pause in milliseconds where something is under way whose end a person waits for, on a slow network too. */
+const AWAITED = 5000;
 
 /**
  * Do something again and again while the page is visible, and at once when it becomes visible after a time in which it would have been done.
  * @param {() => unknown} act  a promise: the pause begins when it is settled
  * @param {number} every  milliseconds of the shortest pause
  * @param {unknown[]} inputs
+ * @param {boolean} [awaited]  whether a person waits for what it will find
  */
-export function useRepeated(act, every, inputs) {
+export function useRepeated(act, every, inputs, awaited = false) {
   useEffect(() => {
     let ended = false;
     let isDue = false;
@@ -206,7 +212,7 @@ export function useRepeated(act, every, inputs) {
       if (isDue) return;
       const began = performance.now();
       await act();
-      const rest = Math.min((performance.now() - began) * REST, LONGEST_REST);
+      const rest = Math.min((performance.now() - began) * REST, awaited ? AWAITED : LONGEST_REST);
       if (!ended) timer = setTimeout(turn, Math.max(every, rest));
     };
     const shown = () => isDue && turn();
@@ -217,5 +223,5 @@ export function useRepeated(act, every, inputs) {
       clearTimeout(timer);
       document.removeEventListener("visibilitychange", shown);
     };
-  }, [every, ...inputs]);
+  }, [every, awaited, ...inputs]);
 }

@@ -3,6 +3,7 @@ import { html, useEffect, useMemo, useState } from "../../vendor/htm-preact-3.1.
 import { post } from "../api.js";
 import { useCommands } from "../commands.js";
 import { textOf } from "../format.js";
+import { useAction } from "../forms.js";
 import { agentPlace, go } from "../router.js";
 import { useStore } from "../store.js";
 import { Failure, IconButton, Loading, announce, say, useRepeated } from "../ui.js";
@@ -47,11 +48,11 @@ function Conversation({ agent, conversation, target }) {
     open(await session.fork());
     say("This is a copy of the conversation. It goes its own way from here.");
   };
-  const caught = (/** @type {() => Promise<void>} */ act) => () => act().catch((error) => session.fail(error));
+  const opening = useAction((/** @type {() => Promise<void>} */ act) => act().catch((error) => session.fail(error)));
   useCommands(
     () => [
-      { name: "New conversation", hint: "Chat", act: caught(begin) },
-      { name: "Fork this conversation", hint: "Chat", act: caught(fork) },
+      { name: "New conversation", hint: "Chat", act: () => opening.run(begin) },
+      { name: "Fork this conversation", hint: "Chat", act: () => opening.run(fork) },
       { name: "Search this agent's messages", hint: "Chat", act: () => setFinding(true) },
       { name: "Stop the run", hint: "Chat", act: () => session.stop() },
     ],
@@ -61,8 +62,8 @@ function Conversation({ agent, conversation, target }) {
   return html`<div class="chat-place">
     <div class="chat-bar">
       <${ConversationChoice} agentId=${agent.id} current=${conversation} open=${open} />
-      <${IconButton} icon="plus" label="New conversation" onClick=${caught(begin)} />
-      <${IconButton} icon="fork" label="Fork this conversation" onClick=${caught(fork)} />
+      <${IconButton} icon="plus" label="New conversation" disabled=${opening.busy} onClick=${() => opening.run(begin)} />
+      <${IconButton} icon="fork" label="Fork this conversation" disabled=${opening.busy} onClick=${() => opening.run(fork)} />
       <${IconButton} icon="search" label="Search this agent's messages" onClick=${() => setFinding(true)} />
     </div>
     ${!session.loaded && !session.error && html`<${Loading} label="Loading the conversation" />`}

@@ -63,17 +63,21 @@ export class ChatSession {
     this.unsent = null;
     this.stopped = new AbortController();
     this.drawing = false;
+    /** How often the newest page was asked for, and the newest of these questions that was answered. */
+    this.looks = { asked: 0, answered: 0 };
   }
 
   /** The newest page of the log, and the runs that are open. */
   async load() {
     const before = this.error; // A message may be refused while the log is on its way.
     try {
-      const [messages, runs] = await Promise.all([this.page({}), this.openRuns()]);
-      this.messages = messages;
-      this.hasOlder = messages.length > 0;
-      this.hasNewer = false;
-      this.prepended = 0;
+      const [messages, runs] = await Promise.all([this.newest(), this.openRuns()]);
+      if (messages) {
+        this.messages = messages;
+        this.hasOlder = messages.length > 0;
+        this.hasNewer = false;
+        this.prepended = 0;
+      }
       if (this.error === before) this.error = null;
       this.loaded = true;
       this.rebuild();
@@ -92,6 +96,15 @@ export class ChatSession {
   async page(cursor, order = "desc") {
     const found = await get(`${this.place}/messages`, { ...cursor, order, limit: PAGE }, this.stopped.signal);
     return order === "desc" ? found.reverse() : found;
+  }
+
+  /** The newest page of the log, or null: a page that was asked for later has come before it. */
+  async newest() {
+    const look = ++this.looks.asked;
+    const messages = await this.page({});
+    if (look < this.looks.answered) return null;
+    this.looks.answered = look;
+    return messages;
   }
 
   /** The route of the conversation. The agent's own is named by the agent's id, because a key for some agents reaches it by that name only. */
@@ -241,7 +254,7 @@ export class ChatSession {
     live.transcript.settle();
     const notes = live.transcript.entries.filter((one) => one.kind === "note" && one.bad);
     try {
-      const newest = await this.page({});
+      const newest = (await this.newest()) ?? [];
       const known = new Set(newest.map((one) => one.id));
       const before = this.messages.filter((one) => !one.id.startsWith("answer-"));
       const meets = before.length === 0 || before.some((one) => known.has(one.id)) || newest.length < PAGE;
@@ -258,8 +271,9 @@ export class ChatSession {
 
   /** Stop the run that is going on. */
   async stop() {
-    const ids = this.live.filter((one) => !one.waits).map((one) => one.runId).filter((id) => id !== null);
-    await this.cancel(ids);
+    const going = this.live.filter((one) => !one.waits);
+    await Promise.all(going.map((one) => one.known)); // A run that was just begun has no id yet.
+    await this.cancel(going.filter((one) => this.live.includes(one)).map((one) => one.runId).filter((id) => id !== null));
   }
 
   /** Whether the server took it. @param {(string | null)[]} runIds */

@@ -1,8 +1,9 @@
 /** Archival memory: what the agent searches when it needs it. */
 import { html, useState } from "../../vendor/htm-preact-3.1.1.js";
 import { call, get, open, post } from "../api.js";
+import { FormDialog, useAction } from "../forms.js";
 import { useLoaded } from "../store.js";
-import { Dialog, Failure, Icon, IconButton, Loading, Time, say } from "../ui.js";
+import { Failure, Icon, IconButton, Loading, Time, say } from "../ui.js";
 
 /** @typedef {import("../types.js").Passage} Passage */
 /** @typedef {import("../types.js").PassageHit} PassageHit */
@@ -41,7 +42,7 @@ export function Archive({ agentId }) {
     try {
       await call("DELETE", `agents/${agentId}/archival-memory/${passage.id}`);
       say("The passage was deleted.", passage.archive_id ? () => bringBack(passage).then(again, setFailed) : undefined);
-      again();
+      await again();
     } catch (problem) {
       setFailed(problem);
     }
@@ -73,8 +74,9 @@ async function bringBack(passage) {
   say("The passage is back.");
 }
 
-/** @param {{hit: PassageHit, scored: boolean, remove: () => void}} props */
+/** @param {{hit: PassageHit, scored: boolean, remove: () => Promise<void>}} props */
 function Hit({ hit, scored, remove }) {
+  const removing = useAction(remove);
   const { passage, metadata } = hit;
   const rank = (/** @type {number | null | undefined} */ value) => (value ? `number ${value}` : "not found");
   return html`<li class="card passage">
@@ -83,34 +85,21 @@ function Hit({ hit, scored, remove }) {
       <${Time} at=${passage.created_at} />
       ${(passage.tags ?? []).map((tag) => html`<span class="tag" dir="auto">${tag}</span>`)}
       ${scored && html`<span>score ${hit.score.toFixed(3)} · by words: ${rank(metadata.fts_rank)} · by meaning: ${rank(metadata.vector_rank)}</span>`}
-      <span class="grow"></span><${IconButton} icon="trash" label="Delete this passage" onClick=${remove} />
+      <span class="grow"></span><${IconButton} icon="trash" label="Delete this passage" disabled=${removing.busy} onClick=${() => removing.run()} />
     </div>
   </li>`;
 }
 
 /** @param {{agentId: string, close: () => void, made: () => void}} props */
 function NewPassage({ agentId, close, made }) {
-  const [failed, setFailed] = useState(/** @type {unknown} */ (null));
-  /** @param {SubmitEvent} event */
-  const create = async (event) => {
-    event.preventDefault();
-    const form = new FormData(/** @type {HTMLFormElement} */ (event.target));
+  const done = async (/** @type {FormData} */ form) => {
     const tags = String(form.get("tags")).split(",").map((tag) => tag.trim()).filter(Boolean);
-    try {
-      await post(`agents/${agentId}/archival-memory`, { text: form.get("text"), ...(tags.length ? { tags } : {}) });
-      say("The passage was added.");
-      made();
-      close();
-    } catch (error) {
-      setFailed(error);
-    }
+    await post(`agents/${agentId}/archival-memory`, { text: form.get("text"), ...(tags.length ? { tags } : {}) });
+    say("The passage was added.");
+    made();
   };
-  return html`<${Dialog} title="New passage" close=${close}>
-    <form class="stack" onSubmit=${create}>
-      <label class="field"><span>Text</span><textarea name="text" rows="5" required dir="auto" autofocus></textarea></label>
-      <label class="field"><span>Tags, separated by commas</span><input name="tags" dir="auto" /></label>
-      <${Failure} error=${failed} />
-      <div class="row end"><button type="button" onClick=${close}>Cancel</button><button class="primary">Add</button></div>
-    </form>
+  return html`<${FormDialog} title="New passage" act="Add" done=${done} close=${close}>
+    <label class="field"><span>Text</span><textarea name="text" rows="5" required dir="auto" autofocus></textarea></label>
+    <label class="field"><span>Tags, separated by commas</span><input name="tags" dir="auto" /></label>
   <//>`;
 }

@@ -3,6 +3,7 @@ import { html, useState } from "../../vendor/htm-preact-3.1.1.js";
 import { ApiError, call, get } from "../api.js";
 import { count } from "../format.js";
 import { agentPlace } from "../router.js";
+import { useAction } from "../forms.js";
 import { useLoaded } from "../store.js";
 import { Failure, Loading, say, useRepeated } from "../ui.js";
 import { History } from "./history.js";
@@ -82,21 +83,18 @@ function Meter({ used, limit }) {
 function Edit({ id, began, close }) {
   const [base] = useState(began);
   const [text, setText] = useState(began.block.value);
-  const [failed, setFailed] = useState(/** @type {unknown} */ (null));
   const [theirs, setTheirs] = useState(/** @type {{version: number, block: Block} | null} */ (null));
-  /** @param {number} version */
-  const save = async (version) => {
-    setFailed(null);
+  const saving = useAction(async (/** @type {number} */ version) => {
     try {
       await call("PATCH", `blocks/${id}`, { body: { value: text, current_version: version } });
       say("Saved.");
       close();
     } catch (error) {
-      if (error instanceof ApiError && error.code === "version_conflict") setTheirs(await newest(id).catch(() => null));
-      else setFailed(error);
+      if (!(error instanceof ApiError) || error.code !== "version_conflict") throw error;
+      setTheirs(await newest(id).catch(() => null));
     }
-  };
-  return html`<form class="stack" onSubmit=${(/** @type {Event} */ event) => (event.preventDefault(), save(theirs?.version ?? base.version))}>
+  });
+  return html`<form class="stack" onSubmit=${(/** @type {Event} */ event) => (event.preventDefault(), saving.run(theirs?.version ?? base.version))}>
     <label class="field"><span class="sr">Value of ${base.block.label}</span>
       <textarea rows=${Math.min(16, Math.max(5, text.split("\n").length + 1))} dir="auto" value=${text} onInput=${(/** @type {any} */ event) => setText(event.target.value)} autofocus></textarea></label>
     <${Meter} used=${text.length} limit=${base.block.limit} />
@@ -104,9 +102,9 @@ function Edit({ id, began, close }) {
     html`<div class="notice warn" role="alert"><div class="stack grow">
       <p class="strong">Somebody changed this block while you edited it. Nothing is saved yet.</p>
       <div><p class="small">It says now (version ${theirs.version}):</p><p class="value" dir="auto">${theirs.block.value || "(empty)"}</p></div>
-      <div class="row"><button type="button" onClick=${close}>Keep theirs</button><button class="danger">Replace it by mine</button></div>
+      <div class="row"><button type="button" onClick=${close}>Keep theirs</button><button class="danger" disabled=${saving.busy}>Replace it by mine</button></div>
     </div></div>`}
-    <${Failure} error=${failed} />
-    ${!theirs && html`<div class="row end"><button type="button" onClick=${close}>Cancel</button><button class="primary" disabled=${text === base.block.value}>Save</button></div>`}
+    <${Failure} error=${saving.error} />
+    ${!theirs && html`<div class="row end"><button type="button" onClick=${close}>Cancel</button><button class="primary" disabled=${saving.busy || text === base.block.value}>Save</button></div>`}
   </form>`;
 }

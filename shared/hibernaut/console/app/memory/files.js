@@ -57,7 +57,7 @@ export function Files({ agent }) {
   const [attaching, setAttaching] = useState(false);
   const first = value?.shelves[0]?.folder.id;
   const waits = value?.shelves.some(({ files }) => files.some(isUnfinished));
-  useRepeated(refresh, waits ? SOON : LOOK, []);
+  useRepeated(refresh, waits ? SOON : LOOK, [], waits);
   /** @param {File[]} files @param {string | undefined} folderId  none: the first folder, or a new one with the agent's name */
   const send = async (files, folderId) => {
     setFailures([]);

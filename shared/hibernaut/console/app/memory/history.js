@@ -1,6 +1,7 @@
 /** The versions of a block: who changed what, the differences, and the way back. */
 import { html, useState } from "../../vendor/htm-preact-3.1.1.js";
 import { get, post } from "../api.js";
+import { useAction } from "../forms.js";
 import { useLoaded } from "../store.js";
 import { Failure, Loading, Time, say } from "../ui.js";
 
@@ -17,7 +18,7 @@ function author({ by }) {
   return by.source === "api" ? "a person or a program" : "the server";
 }
 
-/** @param {{id: string, current: number, changed: () => void}} props */
+/** @param {{id: string, current: number, changed: () => Promise<void>}} props */
 export function History({ id, current, changed }) {
   const [most, setMost] = useState(PAGE);
   const { value, error, again } = useLoaded((signal) => /** @type {Promise<Version[]>} */ (get(`blocks/${id}/versions`, { limit: most }, signal)), [id, current, most]);
@@ -29,11 +30,10 @@ export function History({ id, current, changed }) {
     try {
       const done = /** @type {Version} */ (await post(`blocks/${id}/rollback`, { version, current_version: from }));
       say(`Version ${version} is back.`, undoable ? () => restore(from, done.version, false) : undefined);
-      changed();
     } catch (problem) {
       setFailed(problem);
-      changed();
     }
+    await changed();
   };
   return html`<section class="stack" aria-label="History">
     <${Failure} error=${error ?? failed} again=${error ? again : undefined} />
@@ -53,15 +53,16 @@ export function History({ id, current, changed }) {
   </section>`;
 }
 
-/** @param {{id: string, version: Version, current: number, restore: () => void}} props */
+/** @param {{id: string, version: Version, current: number, restore: () => Promise<void>}} props */
 function Opened({ id, version, current, restore }) {
+  const restoring = useAction(restore);
   const { value, error } = useLoaded((signal) => get(`blocks/${id}/versions/${version.version}/diff`, {}, signal), [id, version.version]);
   const changes = /** @type {Change[]} */ (value?.changes ?? []).filter((one) => version.change !== "created" || ["value", "label"].includes(one.field));
   return html`<div class="stack">
     <${Failure} error=${error} />
     ${!value && !error && html`<${Loading} />`}
     ${changes.map((one) => html`<div><p class="small muted">${one.field}</p><${Diff} change=${one} /></div>`)}
-    ${version.version !== current && version.change !== "deleted" && html`<div class="row"><button type="button" onClick=${restore}>Bring version ${version.version} back</button></div>`}
+    ${version.version !== current && version.change !== "deleted" && html`<div class="row"><button type="button" disabled=${restoring.busy} onClick=${() => restoring.run()}>Bring version ${version.version} back</button></div>`}
   </div>`;
 }
 

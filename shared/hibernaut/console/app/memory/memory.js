@@ -2,8 +2,9 @@
 import { html, useState } from "../../vendor/htm-preact-3.1.1.js";
 import { call, get, post } from "../api.js";
 import { useCommands } from "../commands.js";
+import { FormDialog } from "../forms.js";
 import { useLoaded } from "../store.js";
-import { Dialog, Failure, Icon, Loading, say } from "../ui.js";
+import { Failure, Icon, Loading, say } from "../ui.js";
 import { Archive } from "./archive.js";
 import { BlockCard } from "./block.js";
 import { Files } from "./files.js";
@@ -35,28 +36,20 @@ export function Memory({ agent }) {
 
 /** @param {{agentId: string, close: () => void, made: () => void}} props */
 function NewBlock({ agentId, close, made }) {
-  const [failed, setFailed] = useState(/** @type {unknown} */ (null));
-  /** @param {SubmitEvent} event */
-  const create = async (event) => {
-    event.preventDefault();
-    const form = new FormData(/** @type {HTMLFormElement} */ (event.target));
+  const done = async (/** @type {FormData} */ form) => {
+    const block = await post("blocks/", { label: form.get("label"), value: form.get("value"), description: form.get("description") || null });
     try {
-      const block = await post("blocks/", { label: form.get("label"), value: form.get("value"), description: form.get("description") || null });
       await call("PATCH", `agents/${agentId}/core-memory/blocks/attach/${block.id}`);
-      say("The block was added.");
-      made();
-      close();
     } catch (error) {
-      setFailed(error);
+      await call("DELETE", `blocks/${block.id}`).catch(() => {}); // Nobody has it, and the next try makes another one.
+      throw error;
     }
+    say("The block was added.");
+    made();
   };
-  return html`<${Dialog} title="New block" close=${close}>
-    <form class="stack" onSubmit=${create}>
-      <label class="field"><span>Label</span><input name="label" required pattern="[a-zA-Z0-9_\\/-]+" title="Letters, digits, - _ and /" autocomplete="off" autofocus /></label>
-      <label class="field"><span>What it is for</span><input name="description" dir="auto" /></label>
-      <label class="field"><span>Value</span><textarea name="value" rows="4" dir="auto"></textarea></label>
-      <${Failure} error=${failed} />
-      <div class="row end"><button type="button" onClick=${close}>Cancel</button><button class="primary">Add</button></div>
-    </form>
+  return html`<${FormDialog} title="New block" act="Add" done=${done} close=${close}>
+    <label class="field"><span>Label</span><input name="label" required pattern="[a-zA-Z0-9_\\/\\-]+" title="Letters, digits, - _ and /" autocomplete="off" autofocus /></label>
+    <label class="field"><span>What it is for</span><input name="description" dir="auto" /></label>
+    <label class="field"><span>Value</span><textarea name="value" rows="4" dir="auto"></textarea></label>
   <//>`;
 }

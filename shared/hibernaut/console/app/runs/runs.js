@@ -35,7 +35,7 @@ export function Runs({ agent }) {
     (signal) => /** @type {Promise<Run[]>} */ (get("runs/", { agent_id: agent.id, limit: most, stop_reason: stop, ...query }, signal)),
     [agent.id, filter, stop, most],
   );
-  useRepeated(refresh, LOOK, []);
+  useRepeated(refresh, LOOK, [], value?.some((run) => !run.completed_at));
   return html`<div class="page">
     <div class="row"><div class="grow"><h2>Runs</h2><p class="muted small">Each message to the agent is a run: model calls, and the tools that they call.</p></div>
       <label class="inline-field"><span>Show</span><select value=${filter} onChange=${(/** @type {any} */ event) => setFilter(event.target.value)}>
@@ -74,7 +74,7 @@ function Opened({ run, changed }) {
     (signal) => Promise.all([get(`runs/${run.id}/trace`, {}, signal), get(`runs/${run.id}/steps`, { order: "asc" }, signal), get(`runs/${run.id}/usage`, {}, signal), get(`runs/${run.id}/versions`, {}, signal), get(`runs/${run.id}/metrics`, {}, signal)]),
     [run.id],
   );
-  useRepeated(() => !run.completed_at && refresh(), LOOK, [run.completed_at]);
+  useRepeated(() => !run.completed_at && refresh(), LOOK, [run.completed_at], true);
   return html`<div class="run-body stack">
     <${Failure} error=${error} again=${again} />
     ${!value && !error && html`<${Loading} />`}

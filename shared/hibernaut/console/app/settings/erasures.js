@@ -52,7 +52,7 @@ function Named({ agents, text, none }) {
 /** The erasures that were begun, and their receipts. */
 export function Erasures() {
   const { value, error, again, refresh } = useLoaded((signal) => /** @type {Promise<Erasure[]>} */ (get("erasures", { limit: PAGE }, signal)), []);
-  useRepeated(() => value?.some((one) => one.state === "running") && refresh(), OFTEN, [value]);
+  useRepeated(() => value?.some((one) => one.state === "running") && refresh(), OFTEN, [value], true);
   if (error) return html`<${Failure} error=${error} again=${again} />`;
   if (!value?.length) return null;
   return html`<section class="stack" aria-labelledby="erasures"><h2 id="erasures">Erased people</h2>

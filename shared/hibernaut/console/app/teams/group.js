@@ -28,8 +28,8 @@ export function GroupPage({ id }) {
 function useTurns(group) {
   const ids = [group.id, ...everybody(group)];
   const { value, error, again, refresh } = useLoaded((signal) => /** @type {Promise<Turn[]>} */ (get("runs/", { active: true, agent_ids: ids, limit: 100 }, signal)), [ids.join()]);
-  useRepeated(refresh, LOOK, [group.id]);
   const mine = value?.filter((run) => run.agent_id === group.id || run.metadata?.group_id === group.id) ?? [];
+  useRepeated(refresh, LOOK, [group.id], mine.length > 0);
   return { error, again, runs: mine.filter((run) => run.agent_id === group.id), speaking: new Set(mine.filter((run) => run.status === "running").map((run) => run.agent_id)) };
 }
 

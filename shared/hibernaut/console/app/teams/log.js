@@ -1,11 +1,11 @@
 /** What is said in a group: its messages under the names of their speakers, and a box to say something. */
-import { html, useEffect, useState } from "../../vendor/htm-preact-3.1.1.js";
+import { html, useEffect, useRef, useState } from "../../vendor/htm-preact-3.1.1.js";
 import { call, get, post } from "../api.js";
 import { useAction } from "../forms.js";
 import { textOf } from "../format.js";
 import { Markdown } from "../markdown_view.js";
 import { useLoaded } from "../store.js";
-import { Failure, Icon, Loading, Time, announce } from "../ui.js";
+import { Failure, Icon, Loading, Time, announce, useRepeated } from "../ui.js";
 import { everybody } from "./words.js";
 
 /** @typedef {import("../types.js").Message} Message */
@@ -25,12 +25,8 @@ const isSaid = (message) => KINDS.has(message.message_type) && (message.message_
 export function Log({ group, runs, look }) {
   const [most, setMost] = useState(PAGE);
   const active = runs.map((run) => run.id).join();
-  const { value, error, again } = useLoaded((signal) => /** @type {Promise<Message[]>} */ (get(`groups/${group.id}/messages`, { limit: most, order: "desc" }, signal)), [group.id, most, active]);
-  useEffect(() => {
-    if (!active) return undefined;
-    const timer = setInterval(again, LOOK);
-    return () => clearInterval(timer);
-  }, [active]);
+  const { value, error, again, refresh } = useLoaded((signal) => /** @type {Promise<Message[]>} */ (get(`groups/${group.id}/messages`, { limit: most, order: "desc" }, signal)), [group.id, most, active]);
+  useRepeated(() => active && refresh(), LOOK, [active], true);
   const said = (value ?? []).filter(isSaid).sort((one, other) => (one.id < other.id ? -1 : 1));
   const newest = said.at(-1);
   useEffect(() => {
@@ -59,10 +55,18 @@ function Said({ message }) {
 /** @param {{group: Group, busy: boolean, sent: () => void}} props */
 function Composer({ group, busy, sent }) {
   const [text, setText] = useState("");
+  const last = useRef({ text: "", otid: "" });
   const sending = useAction(async () => {
-    const otid = crypto.randomUUID?.() ?? `${Date.now()}-${Math.random().toString(16).slice(2)}`;
-    await post(`groups/${group.id}/messages/async`, { messages: [{ role: "user", content: text, otid }] });
+    // A text that is sent again because no answer came keeps its otid, so that the group hears it once.
+    if (last.current.text !== text) last.current = { text, otid: crypto.randomUUID?.() ?? `${Date.now()}-${Math.random().toString(16).slice(2)}` };
     setText("");
+    try {
+      await post(`groups/${group.id}/messages/async`, { messages: [{ role: "user", content: text, otid: last.current.otid }] });
+    } catch (error) {
+      setText((written) => (written ? `${text}\n${written}` : text));
+      throw error;
+    }
+    last.current = { text: "", otid: "" };
     sent();
   });
   const stopping = useAction(async () => {
