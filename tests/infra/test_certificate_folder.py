@@ -24,6 +24,11 @@ from infra.certificate_folder import FOLDER, certificate_variables, certificates
 
 KEY = ec.generate_private_key(ec.SECP256R1())
 LISTED = certificates_in(Path(certifi.where()))
+UNUSED = dict.fromkeys(
+    ("content_commitment", "key_encipherment", "data_encipherment", "key_agreement", "encipher_only", "decipher_only"), False
+)
+KEY_USAGE_OF_ROOT = x509.KeyUsage(digital_signature=False, key_cert_sign=True, crl_sign=True, **UNUSED)
+KEY_USAGE_OF_SERVER = x509.KeyUsage(digital_signature=True, key_cert_sign=False, crl_sign=False, **UNUSED)
 REQUEST = """
 import sys
 import httpx2
@@ -38,10 +43,11 @@ def named(text: str) -> x509.Name:
 
 
 def certificate(subject: x509.Name, issuer: x509.Name, *, root: bool, key: ec.EllipticCurvePrivateKey = KEY) -> x509.Certificate:
-    """A certificate of today for localhost, whose key signs it."""
+    """A certificate of today for localhost, whose key signs it. It has what Python 3.13 demands by default (RFC 5280)."""
     now, own = datetime.now(UTC), key.public_key()
     built = x509.CertificateBuilder(issuer, subject, own, x509.random_serial_number(), now - timedelta(1), now + timedelta(1))
     built = built.add_extension(x509.BasicConstraints(root, None), critical=True)
+    built = built.add_extension(KEY_USAGE_OF_ROOT if root else KEY_USAGE_OF_SERVER, critical=True)
     built = built.add_extension(x509.SubjectKeyIdentifier.from_public_key(own), critical=False)
     built = built.add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(own), critical=False)
     return built.add_extension(x509.SubjectAlternativeName([x509.DNSName("localhost")]), critical=False).sign(
