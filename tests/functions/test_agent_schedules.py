@@ -22,6 +22,7 @@ from hibernaut.store.stores import Stores
 from tests.functions.test_memory_pipeline import Memory
 from tests.functions.test_permissions_used import Watch, allowed
 from tests.support.blobs import MemoryBlobs
+from tests.support.waiting import eventually
 
 SOON = timedelta(milliseconds=900)
 """Within the time by which a worker's clock may be slow, so that the schedule is due at once."""
@@ -97,6 +98,7 @@ def test_what_eventbridge_has_lost_is_fired_by_the_sweep_once(planned: Planned) 
         if is_schedule(item.key):
             due.postpone(item, 0)
     assert not planned.aws.fire_schedule().failed
+    eventually(lambda: planned.outcomes(made))
     assert planned.aws.invoke("fire_schedule", planned.event(made)) == {"fired": 0, "left": 0}, "the late invocation"
     assert [one["status"] for one in planned.outcomes(made)] == ["accepted"]
 
