@@ -3,12 +3,16 @@
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, GetCoreSchemaHandler, PlainSerializer
+from pydantic import AfterValidator, BaseModel, ConfigDict, GetCoreSchemaHandler, PlainSerializer, model_validator
 from pydantic_core import CoreSchema
 
 Json = Any
 """A JSON value of arbitrary shape (a tool's arguments, a caller's metadata). Any is allowed only here."""
 JsonObject = dict[str, Any]
+
+
+MOST_KEYS = 200
+"""How many keys an object of fixed keys has at most: several times as many as the largest schema has fields."""
 
 
 def kind_of(value: Json) -> str:
@@ -67,9 +71,18 @@ def _fail_fast(part: Json, model: type[Schema]) -> None:
 
 
 class StrictSchema(Schema):
-    """A schema that rejects unknown keys with 422 (API 1.7 lists the requests with this behaviour)."""
+    """A schema that rejects unknown keys with 422 (API 1.7 lists the requests with this behaviour), in an object of more than
+    `MOST_KEYS` keys as one error: each unknown key would be one, and 100,000 of them take 111 MB.
+    """
 
     model_config = ConfigDict(extra="forbid")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _few_keys(cls, value: Json) -> Json:
+        if isinstance(value, dict) and len(value) > MOST_KEYS:
+            raise ValueError(f"an object with at most {MOST_KEYS} keys was expected, and it has {len(value)}")
+        return value
 
 
 class Frozen(Schema):

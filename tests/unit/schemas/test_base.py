@@ -12,7 +12,7 @@ from pydantic import TypeAdapter, ValidationError
 import hibernaut.schemas
 from hibernaut.schemas.agents.agent import CreateAgentRequest
 from hibernaut.schemas.agents.identity import NewProperties
-from hibernaut.schemas.base import Json, JsonObject, Schema, kind_of
+from hibernaut.schemas.base import MOST_KEYS, Json, JsonObject, Schema, StrictSchema, kind_of
 from hibernaut.schemas.runs.send import LettaRequest
 
 
@@ -79,6 +79,19 @@ def test_fifty_wrong_elements_are_one_error(model: type[Schema], body: JsonObjec
     with pytest.raises(ValidationError) as raised:
         model.model_validate(body)
     assert len({error["loc"][:2] for error in raised.value.errors()}) == 1
+
+
+def test_many_unknown_keys_are_one_error_and_few_are_named() -> None:
+    strict = [model for model in schemas() if issubclass(model, StrictSchema) and model is not StrictSchema]
+    assert len(strict) > 40
+    for model in strict:
+        assert len(model.model_fields) * 2 < MOST_KEYS, model
+        for number, expected in ((MOST_KEYS + 1, {"value_error"}), (3, {"extra_forbidden"})):
+            with pytest.raises(ValidationError) as raised:
+                model.model_validate({f"unknown_{place}": 1 for place in range(number)})
+            errors = raised.value.errors()
+            assert expected <= {error["type"] for error in errors}, model
+            assert len(errors) == 1 or number == 3, model
 
 
 def test_a_body_that_is_a_list_is_read_up_to_its_first_invalid_element() -> None:
