@@ -9,9 +9,11 @@ from hibernaut.schemas.agents.agent import CreateAgentRequest, UpdateAgent
 from hibernaut.schemas.agents.group import GroupUpdate, SleeptimeChanges, StoredGroup
 from hibernaut.schemas.memory.block import CreateBlock
 from hibernaut.services.agents.agent_creation import AgentCreation
+from hibernaut.services.agents.agent_deletion import AgentDeletion
 from hibernaut.services.agents.agent_updates import AgentUpdates
 from hibernaut.services.agents.agent_windows import AgentWindows
 from hibernaut.services.agents.agents import Agents
+from hibernaut.services.conversations.conversation_deletion import ConversationDeletion
 from hibernaut.services.prompt.file_views import FileViews
 from tests.support.conversations import records_of
 from tests.support.groups import groups_of
@@ -41,7 +43,7 @@ def agents_of(world: World) -> Agents:
         creation=creation,
         updates=AgentUpdates(records, models=world.models, windows=windows, creation=creation),
         windows=windows,
-        termination=world.chain.termination,
+        deletion=AgentDeletion(records, ConversationDeletion(records, termination=world.chain.termination)),
     )
 
 

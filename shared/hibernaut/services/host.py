@@ -48,7 +48,7 @@ class Host:
     as its worker has time). `gather`: seconds for which the chunks of a reply are buffered into one write. `look`: seconds
     between the checks of a worker that waits for its model and must notice that it has lost the run. `traces`: what is stored of
     the exchanges with model providers. `system_prompt`: the treatment of the system message when memory has changed.
-    `sweep_threads`: the number of due items that a sweep handles at once.
+    `threads`: the number of due items that a sweep handles at once, and of files or conversations that a deletion does.
     `cipher`: seals stored secrets. `public_only`: webhooks are sent to the public internet only. `event_delivery`: starts the
     workers that pass events on.
     `tenant_budget`: the budget of a tenant for which none is set; None: it has none. `meter` counts what an invocation uses of
@@ -69,7 +69,7 @@ class Host:
     look: float = 0.5
     traces: TraceMode = "off"
     system_prompt: PromptMode = "frozen"
-    sweep_threads: int = 1
+    threads: int = 1
     web: Web = NO_WEB
     web_search: WebSearch = NO_WEB_SEARCH
     mcp: Mcp = NO_MCP

@@ -8,6 +8,7 @@ from hibernaut.rest.dependencies import Services
 from hibernaut.services.access.agent_access import AgentAccess
 from hibernaut.services.agent_documents.agent_documents import AgentDocuments
 from hibernaut.services.agents.agent_creation import AgentCreation
+from hibernaut.services.agents.agent_deletion import AgentDeletion
 from hibernaut.services.agents.agent_forks import AgentForks
 from hibernaut.services.agents.agent_history import AgentHistory
 from hibernaut.services.agents.agent_pauses import AgentPauses
@@ -112,19 +113,19 @@ def services_over(
     creation = AgentCreation(records, models=models, prompts=chain.prompts)
     updates = AgentUpdates(records, models=models, windows=windows, creation=creation)
     views = FileViews(stores)
-    creation, history = AgentCreation(records, models=models, prompts=chain.prompts), AgentHistory(stores, records)
+    history = AgentHistory(stores, records)
+    ends = ConversationDeletion(records, termination=chain.termination, threads=host.threads)
     agents = Agents(
         records,
         views,
         creation=creation,
         updates=updates,
         windows=windows,
-        termination=chain.termination,
+        deletion=AgentDeletion(records, ends),
     )
-    ends = ConversationDeletion(records, termination=chain.termination)
     blocks, groups = Blocks(records), Groups(records, ends)
     archives = Archives(stores, records, models=models, agents=agents)
-    files = Files(records, stores.passages, views, host.ingest, limit=upload_limit)
+    files = Files(records, stores.passages, views, host.ingest, limit=upload_limit, threads=host.threads)
     tools = Tools(records, runs=tool_runs, packages=ToolPackages(stores.tenant, host.packages))
     mcp = chain.mcp(tools)
     documents = AgentDocuments(

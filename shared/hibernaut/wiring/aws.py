@@ -69,8 +69,8 @@ if TYPE_CHECKING:
     from hibernaut.services.search.reindexing import Reindexing
     from hibernaut.services.turns.approvals import ApprovalAnswers
 
-SWEEP_THREADS = 8
-"""Due items that a sweep handles at once. Most of the time it waits for the table and for Step Functions."""
+THREADS = 8
+"""`Host.threads`. Most of the time they wait for the table and for Step Functions."""
 GATHER_SECONDS = 0.1
 """Seconds for which the chunks of a reply are buffered into one write: DynamoDB bills each write."""
 WAITING_LEASE = 30.0
@@ -248,7 +248,7 @@ def _base(settings: AwsSettings, overrides: AwsOverrides, *, in_execution: bool)
         event_delivery=_event_delivery(settings),
         schedule_workers=workers_of(settings.schedules),
         scheduler=scheduler_of(settings.schedules),
-        sweep_threads=SWEEP_THREADS,
+        threads=THREADS,
         tenant_budget=tenant_budget_of(settings.tenant_budget),
         meter=AwsMeter(clock, settings.memory),
         rest_after=settings.retention.rest_after,

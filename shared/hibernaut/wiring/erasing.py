@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hibernaut.services.agents.agent_deletion import AgentDeletion
+from hibernaut.services.conversations.conversation_deletion import ConversationDeletion
 from hibernaut.services.erasures.erasure_parts import ErasureParts
 from hibernaut.services.erasures.erasures import Erasures
 from hibernaut.services.files.files import Files
@@ -26,10 +27,10 @@ def erasures_of(stores: TenantStores, shared: RunResources, *, prompts: SystemMe
         records=records,
         blobs=shared.stores.blob_collector,
         host=host,
-        deletion=AgentDeletion(records, termination=termination),
+        deletion=AgentDeletion(records, ConversationDeletion(records, termination=termination, threads=host.threads)),
         termination=termination,
         prompts=prompts,
-        files=Files(records, stores.passages, FileViews(stores), host.ingest),
+        files=Files(records, stores.passages, FileViews(stores), host.ingest, threads=host.threads),
         index=shared.search.index,
     )
     return Erasures(parts)

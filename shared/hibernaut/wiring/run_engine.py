@@ -174,9 +174,11 @@ class RunEngine:
     @cached_property
     def template_migration(self) -> TemplateMigration:
         from hibernaut.services.agents.agent_creation import AgentCreation
+        from hibernaut.services.agents.agent_deletion import AgentDeletion
         from hibernaut.services.agents.agent_updates import AgentUpdates
         from hibernaut.services.agents.agent_windows import AgentWindows
         from hibernaut.services.agents.agents import Agents
+        from hibernaut.services.conversations.conversation_deletion import ConversationDeletion
         from hibernaut.services.memory.blocks import Blocks
         from hibernaut.services.prompt.file_views import FileViews
         from hibernaut.services.records import records_over
@@ -188,7 +190,9 @@ class RunEngine:
         windows = AgentWindows(records, models=self.models, prompts=self.prompts)
         creation = AgentCreation(records, models=self.models, prompts=self.prompts)
         updates = AgentUpdates(records, models=self.models, windows=windows, creation=creation)
-        agents = Agents(records, views, creation=creation, updates=updates, windows=windows, termination=self.termination)
+        ends = ConversationDeletion(records, termination=self.termination, threads=host.threads)
+        deletion = AgentDeletion(records, ends)
+        agents = Agents(records, views, creation=creation, updates=updates, windows=windows, deletion=deletion)
         prototypes = TemplatePrototypes(records, self.agent_documents, agents, Blocks(records))
         return TemplateMigration(records, stores.templates, prototypes)
 

@@ -12,7 +12,6 @@ from hibernaut.schemas.agents.agent import StoredAgent
 from hibernaut.services.agents.sleeptime_pairs import parting, sleepers_of
 from hibernaut.services.conversations.conversation_deletion import ConversationDeletion
 from hibernaut.services.records import Records
-from hibernaut.services.turns.run_termination import RunTermination
 from hibernaut.store.deletion import DeletionTombstone
 from hibernaut.store.versions.version_store import UNKNOWN, Edit
 
@@ -20,9 +19,9 @@ from hibernaut.store.versions.version_store import UNKNOWN, Edit
 class AgentDeletion:
     """The deletion of agents. `conversations` ends their runs and deletes their conversations."""
 
-    def __init__(self, records: Records, *, termination: RunTermination) -> None:
+    def __init__(self, records: Records, conversations: ConversationDeletion) -> None:
         self._records = records
-        self.conversations = ConversationDeletion(records, termination=termination)
+        self.conversations = conversations
 
     def delete(self, agent_id: str, edit: Edit = UNKNOWN) -> None:
         """Delete an agent: its sleep-time agents first, then its runs and conversations, then the agent with its links, then the

@@ -21,7 +21,6 @@ from hibernaut.services.agents.agent_updates import AgentUpdates
 from hibernaut.services.agents.agent_windows import AgentWindows
 from hibernaut.services.prompt.file_views import FileViews
 from hibernaut.services.records import Records, by_key
-from hibernaut.services.turns.run_termination import RunTermination
 from hibernaut.store.agents.agent_marks import Facet
 from hibernaut.store.agents.agents import tags_of
 from hibernaut.store.agents.last_runs import LastRuns
@@ -148,10 +147,10 @@ class Agents:
         creation: AgentCreation,
         updates: AgentUpdates,
         windows: AgentWindows,
-        termination: RunTermination,
+        deletion: AgentDeletion,
     ) -> None:
         self._records = records
-        self._deletion = AgentDeletion(records, termination=termination)
+        self._deletion = deletion
         self._marking = AgentMarking(records)
         self.creation = creation
         self.updates = updates

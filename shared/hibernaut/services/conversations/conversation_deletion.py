@@ -14,6 +14,7 @@ from hibernaut.schemas.agents.conversation import Segment
 from hibernaut.schemas.agents.conversation_record import StoredConversation
 from hibernaut.schemas.errors import Conflict
 from hibernaut.schemas.stop import StopReason
+from hibernaut.services.parallel_map import in_parallel
 from hibernaut.services.records import Records
 from hibernaut.services.turns.run_termination import RunTermination
 from hibernaut.store.deletion import DeletionTombstone
@@ -27,9 +28,11 @@ CONVERSATIONS_AT_ONCE = 16
 class ConversationDeletion:
     """Ends a conversation's runs and deletes conversations."""
 
-    def __init__(self, records: Records, *, termination: RunTermination) -> None:
+    def __init__(self, records: Records, *, termination: RunTermination, threads: int = 1) -> None:
+        """`threads`: the number of conversations of an agent that are deleted at once."""
         self._records = records
         self._termination = termination
+        self._threads = threads
 
     def end_runs(self, conversation: str) -> None:
         """End all runs, queued ones first: the end of the owner would otherwise start the next one. Raises: Conflict."""
@@ -53,8 +56,8 @@ class ConversationDeletion:
         """Delete all conversations of an agent except its default one. Raises: Conflict."""
         records = self._records.conversation_records
         for ids in records.pages(agent_id, CONVERSATIONS_AT_ONCE):
-            for record in records.get_many(ids).values():
-                self.delete(record, with_forks=True)
+            found = list(records.get_many(ids).values())
+            in_parallel(self._threads, lambda record: self.delete(record, with_forks=True), found)
 
     def go_on(self, identifier: str, shared: Sequence[Segment] = (), *, with_forks: bool = False) -> bool:
         """Delete the records that a deleted agent or conversation has left. `shared`: the segments of a deleted fork. What the

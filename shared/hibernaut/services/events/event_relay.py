@@ -25,7 +25,7 @@ from hibernaut.schemas.events.webhook import Delivery, DisabledReason, StoredWeb
 from hibernaut.schemas.immutable import immutable
 from hibernaut.services.events.subscribed_types import subscription_changes
 from hibernaut.services.events.webhook_calls import WebhookCalls, WebhookOutcome
-from hibernaut.services.runs.parallel_map import in_parallel
+from hibernaut.services.parallel_map import in_parallel
 from hibernaut.store.events import event_keys
 from hibernaut.store.events.outbox import LEFT_MS
 from hibernaut.store.events.webhooks import pending

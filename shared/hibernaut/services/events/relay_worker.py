@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from hibernaut.ports.storage.table import Key
 from hibernaut.schemas.errors import place_of
 from hibernaut.services.events.event_relay import EventRelay
+from hibernaut.services.parallel_map import in_parallel
 from hibernaut.services.per_tenant import PerTenant
-from hibernaut.services.runs.parallel_map import in_parallel
 from hibernaut.store.table import keys
 
 THREADS = 8

@@ -18,8 +18,10 @@ from hibernaut.schemas.ids import is_id
 from hibernaut.schemas.immutable import immutable
 from hibernaut.schemas.memory.file import AnnounceUpload, Duplicates, FileMetadata, FileStatus, StoredFile
 from hibernaut.schemas.memory.passage import Passage
+from hibernaut.services.parallel_map import in_parallel
 from hibernaut.services.prompt.file_views import FileViews
 from hibernaut.services.records import Records
+from hibernaut.store.memory.files import FileRow
 from hibernaut.store.memory.passages import PassageStore
 from hibernaut.store.table.optimistic_retry import until_settled
 
@@ -56,9 +58,18 @@ class Files:
     """The use cases of files. `limit`: the largest size of one file, in bytes."""
 
     def __init__(
-        self, records: Records, pieces: PassageStore, views: FileViews, ingest: Ingest, *, limit: int = DEFAULT_LIMIT
+        self,
+        records: Records,
+        pieces: PassageStore,
+        views: FileViews,
+        ingest: Ingest,
+        *,
+        limit: int = DEFAULT_LIMIT,
+        threads: int = 1,
     ) -> None:
+        """`limit`: the largest number of bytes of a file. `threads`: the number of files of a folder that are deleted at once."""
         self._records = records
+        self._threads = threads
         self._files = records.files
         self._pieces = pieces
         self._views = views
@@ -187,9 +198,11 @@ class Files:
 
     def delete_all(self, folder_id: str) -> None:
         """Delete every file of a folder."""
-        for row in self._files.rows(folder_id):
-            if (file := self._files.get(row.file_id)) is not None:
-                self._delete(file)
+        in_parallel(self._threads, self._delete_row, self._files.rows(folder_id))
+
+    def _delete_row(self, row: FileRow) -> None:
+        if (file := self._files.get(row.file_id)) is not None:
+            self._delete(file)
 
     def _delete(self, file: StoredFile) -> None:
         """Fence off its workers, then delete the pieces, the record and the blobs. While the file is listed, a second call

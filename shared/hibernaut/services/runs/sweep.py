@@ -16,9 +16,9 @@ from itertools import zip_longest
 from hibernaut.ports.storage.table import ConditionFailed, TableError
 from hibernaut.schemas.errors import StoreUnavailable, place_of
 from hibernaut.services.host import Host
+from hibernaut.services.parallel_map import in_parallel
 from hibernaut.services.resting.idle_agents import IdleAgents
 from hibernaut.services.resting.old_messages import OldMessages
-from hibernaut.services.runs.parallel_map import in_parallel
 from hibernaut.services.runs.tenant_sweep import SweepResult, TenantSweep, Took
 from hibernaut.store.due_index import DueItem
 from hibernaut.store.identities.erasure_keys import ERASURE
@@ -107,7 +107,7 @@ class Sweep:
     def _each(self, act: Act, items: Sequence[DueItem], time_left: TimeLeft | None) -> list[tuple[DueItem, Took]]:
         """Apply `act` to the items until less than `MARGIN` is left. Returns the handled items with their outcomes."""
         found = in_parallel(
-            self._host.sweep_threads, lambda item: (item, self._tried(act, item)), items, until=lambda: _is_short(time_left)
+            self._host.threads, lambda item: (item, self._tried(act, item)), items, until=lambda: _is_short(time_left)
         )
         if len(found) < len(items):
             logger.warning("sweep stopped in time", extra={"items_left": len(items) - len(found)})

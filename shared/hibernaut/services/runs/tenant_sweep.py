@@ -108,7 +108,7 @@ class TenantSweep:
         self._callbacks = Callbacks(stores, host)
         self._wake_up = CallerWakeUp(stores, host)
         records = records_over(stores, host.clock, host.ids)
-        self._ends = ConversationDeletion(records, termination=termination)
+        self._ends = ConversationDeletion(records, termination=termination, threads=host.threads)
         self._marking = AgentMarking(records)
 
     def take_up_one(self, run_id: str, *, after: int) -> SweepResult:

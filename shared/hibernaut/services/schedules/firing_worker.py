@@ -9,8 +9,8 @@ from typing import NamedTuple
 from hibernaut.ports.runs.schedules import Scheduler
 from hibernaut.ports.storage.table import Key
 from hibernaut.schemas.errors import place_of
+from hibernaut.services.parallel_map import in_parallel
 from hibernaut.services.per_tenant import PerTenant
-from hibernaut.services.runs.parallel_map import in_parallel
 from hibernaut.services.schedules.firing import ScheduleFiring
 from hibernaut.store.table import keys
 

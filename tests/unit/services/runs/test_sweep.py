@@ -87,7 +87,7 @@ def test_as_many_runs_are_taken_up_at_once_as_the_sweep_has_threads(tmp_path: Pa
         start(run, name=name, inline=inline)
 
     world.workflow.start = meets  # type: ignore[method-assign]
-    sweep = Sweep(world.all_stores, replace(world.host, sweep_threads=3), lambda tenant: world.engines.of(tenant).sweep)
+    sweep = Sweep(world.all_stores, replace(world.host, threads=3), lambda tenant: world.engines.of(tenant).sweep)
     assert sweep.run().started == 6
     assert len({run.run_id for run in world.workflow.started}) == 6
 

@@ -34,7 +34,7 @@ def in_parallel(
     if workers < 2:
         work()
         return results
-    with ThreadPoolExecutor(workers, thread_name_prefix="sweep") as pool:
+    with ThreadPoolExecutor(workers, thread_name_prefix="parallel") as pool:
         for future in [pool.submit(copy_context().run, work) for _ in range(workers)]:
             future.result()
     return results

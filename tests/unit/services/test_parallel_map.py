@@ -7,7 +7,7 @@ from threading import Barrier, current_thread
 
 import pytest
 
-from hibernaut.services.runs.parallel_map import in_parallel
+from hibernaut.services.parallel_map import in_parallel
 
 REQUEST: ContextVar[str] = ContextVar("request")
 
