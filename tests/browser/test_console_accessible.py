@@ -13,7 +13,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from hibernaut.schemas.access.api_key import CreateApiKey
-from tests.browser.console import Served, Visit, browser, serving, visiting
+from tests.browser.console import Served, Visit, serving, visiting
 from tests.support.json_server import JsonServer
 from tests.support.oauth_server import OAuthDouble
 from tests.support.raw_mcp import RawMcp
@@ -81,12 +81,6 @@ DIALOGS = (
     ("tools/servers", "Change"),
     ("tools/servers", "Delete this server"),
 )
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Browser]:
-    with browser() as opened:
-        yield opened
 
 
 class Furnished(NamedTuple):

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from hibernaut.schemas.access.api_key import CreateApiKey
-from tests.browser.console import Served, Visit, browser, serving, visiting
+from tests.browser.console import Served, Visit, serving, visiting
 from tests.support.raw_mcp import RawMcp
 from tests.support.scripted_model import says
 
@@ -34,24 +32,6 @@ LINKS = (
     "https://user:word@evil.test/x",
 )
 HARMLESS = {"http:", "https:", "mailto:"}
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Browser]:
-    with browser() as opened:
-        yield opened
-
-
-@pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    with serving(tmp_path_factory.mktemp("data"), scripted=True) as house:
-        yield house
-
-
-@pytest.fixture
-def visit(chromium: Browser, served: Served) -> Iterator[Visit]:
-    with visiting(chromium, served.url) as page:
-        yield page
 
 
 def inert(page: Page) -> bool:

@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, Locator, Page, Route, expect
 
 from hibernaut.rest.access.origin_policy import OriginPolicy
 from hibernaut.schemas.models.model_call import ModelReply, ModelRequest
-from tests.browser.console import Held, Served, Visit, browser, picture, serving, text_of, visiting
+from tests.browser.console import Held, Served, Visit, picture, serving, text_of, visiting
 from tests.browser.wire import Wire
 from tests.support.scripted_model import calls, says
 
@@ -23,21 +23,9 @@ RIGHT_TO_LEFT = "שלום עולם"
 
 
 @pytest.fixture(scope="module")
-def chromium() -> Iterator[Browser]:
-    with browser() as opened:
-        yield opened
-
-
-@pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     with serving(tmp_path_factory.mktemp("data"), scripted=True, policy=OriginPolicy(hosts=("127.0.0.1",))) as house:
         yield house
-
-
-@pytest.fixture
-def visit(chromium: Browser, served: Served) -> Iterator[Visit]:
-    with visiting(chromium, served.url) as page:
-        yield page
 
 
 def log_of(page: Page) -> Locator:

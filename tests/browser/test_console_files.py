@@ -10,11 +10,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Locator, Page, expect
 
 from hibernaut.ports.memory.embedder import Vector
 from tests.browser.chromium import PATIENCE
-from tests.browser.console import Served, Visit, browser, picture, serving, visiting
+from tests.browser.console import Served, Visit, picture, serving
 from tests.support.documents import locked_pdf
 from tests.support.hashing_embedder import HashingEmbedder, OneEmbedder
 
@@ -41,12 +41,6 @@ class HeldEmbedder(HashingEmbedder):
         return super().embed(texts, query=query)
 
 
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Browser]:
-    with browser() as opened:
-        yield opened
-
-
 @pytest.fixture
 def embedder() -> Iterator[HeldEmbedder]:
     made = HeldEmbedder()
@@ -61,12 +55,6 @@ def served(tmp_path: Path, embedder: HeldEmbedder) -> Iterator[Served]:
             yield house
         finally:
             embedder.go.set()
-
-
-@pytest.fixture
-def visit(chromium: Browser, served: Served) -> Iterator[Visit]:
-    with visiting(chromium, served.url) as page:
-        yield page
 
 
 def files_of(page: Page) -> Locator:

@@ -14,18 +14,12 @@ import pytest
 from playwright.sync_api import APIResponse, Browser, Page, Route, expect
 
 from hibernaut.schemas.models.model_call import ModelReply, ModelRequest, ModelToolCall
-from tests.browser.console import Held, Visit, browser, text_of, visiting
+from tests.browser.console import Held, Visit, text_of, visiting
 from tests.browser.gateway import Gateway, deployed
 from tests.support.scripted_model import USAGE, says
 
 INSERT = {"label": "human", "new_string": "Has a dog called Rex."}
 IDS = count(1)
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Browser]:
-    with browser() as opened:
-        yield opened
 
 
 @pytest.fixture(scope="module")

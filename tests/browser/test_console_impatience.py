@@ -6,31 +6,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from urllib.parse import urlsplit
 
-import pytest
-from playwright.sync_api import Browser, Request, Route, expect
+from playwright.sync_api import Request, Route, expect
 
-from tests.browser.console import Held, Served, Visit, browser, serving, visiting
+from tests.browser.console import Held, Served, Visit
 
 SLOW, LONGEST = 1_000, 5_000
 """Milliseconds that a list of runs takes on a slow network, and of the longest pause between two lists while a run goes on."""
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Browser]:
-    with browser() as opened:
-        yield opened
-
-
-@pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    with serving(tmp_path_factory.mktemp("data"), scripted=True) as server:
-        yield server
-
-
-@pytest.fixture
-def visit(chromium: Browser, served: Served) -> Iterator[Visit]:
-    with visiting(chromium, served.url) as opened:
-        yield opened
 
 
 @contextmanager
@@ -79,7 +60,7 @@ def test_a_run_is_stopped_before_its_id_is_known(visit: Visit, served: Served) -
     with held(visit, "POST", "/messages/stream") as sent:
         visit.send("count to three")
         page.get_by_role("button", name="Stop").click()
-        expect(page.get_by_role("button", name="Stop")).to_be_visible()
+        expect(page.get_by_role("button", name="Stopping")).to_be_disabled()
     expect(page.get_by_role("button", name="Stop")).to_have_count(0)
     assert len(sent) == 1
     one.go.set()
@@ -144,6 +125,28 @@ def test_a_block_that_cannot_be_attached_is_not_left_behind(visit: Visit, served
     page.get_by_role("button", name="Add").click()
     expect(page.get_by_role("alert")).to_contain_text("human")
     assert [one for one in served.get("blocks/?limit=500") if one["value"] == "left behind"] == []
+
+
+def test_a_block_whose_attachment_got_no_answer_is_attached_by_the_next_try(visit: Visit, served: Served) -> None:
+    agent = served.agent()
+    page = visit.open(f"#/agents/{agent}/memory")
+    page.get_by_role("button", name="New block").click()
+    page.get_by_role("textbox", name="Label").fill("orchard")
+    page.get_by_role("textbox", name="Value").fill("apples")
+
+    def lost(route: Route) -> None:
+        route.fetch()
+        route.abort()
+
+    page.route("**/attach/*", lost, times=1)
+    page.route("**/v1/blocks/*", lambda route: route.abort() if route.request.method == "DELETE" else route.continue_())
+    page.get_by_role("button", name="Add").click()
+    expect(page.get_by_role("alert")).to_contain_text("No answer came")
+    page.get_by_role("textbox", name="Value").fill("apples and pears")
+    page.get_by_role("button", name="Add").click()
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    expect(page.get_by_role("article", name="Block orchard")).to_contain_text("apples and pears")
+    assert [one["value"] for one in served.get("blocks/?limit=500") if one["label"] == "orchard"] == ["apples and pears"]
 
 
 def test_a_double_click_saves_an_edit_once_and_finds_no_stranger(visit: Visit, served: Served) -> None:

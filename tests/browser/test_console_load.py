@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 import pytest
-from playwright.sync_api import Browser, Page, Route, expect
+from playwright.sync_api import Page, Route, expect
 
-from tests.browser.console import Served, Visit, browser, serving, visiting
+from tests.browser.console import Served, Visit, serving
 
 REFRESH, LONGEST_REST = 10_000, 60_000
 """Milliseconds between two refreshes of Home, at least, and those that it rests at most."""
@@ -26,23 +26,11 @@ MARK, AGENTS, OPEN, SUM = "/v1/runs/?limit=1", "/v1/agents/", "/v1/runs/?active"
 
 
 @pytest.fixture(scope="module")
-def chromium() -> Iterator[Browser]:
-    with browser() as opened:
-        yield opened
-
-
-@pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     with serving(tmp_path_factory.mktemp("data")) as server:
         server.say(server.agent("first"), "hello")
         server.say(server.agent("second"), "hello")
         yield server
-
-
-@pytest.fixture
-def visit(chromium: Browser, served: Served) -> Iterator[Visit]:
-    with visiting(chromium, served.url) as opened:
-        yield opened
 
 
 def shown(visit: Visit) -> Page:

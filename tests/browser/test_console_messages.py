@@ -10,16 +10,14 @@ import re
 import struct
 import subprocess
 import zlib
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pytest
 from playwright.sync_api import Browser, FilePayload, Locator, Page, expect
 
 from hibernaut.schemas.models.model_call import ModelReply, ModelRequest, ModelToolCall
 from tests.browser.chromium import PATIENCE
-from tests.browser.console import Held, Served, Visit, browser, picture, serving, text_of, visiting
+from tests.browser.console import Held, Served, Visit, picture, serving, text_of, visiting
 from tests.support.scripted_model import USAGE, calls, says
 
 LAMP = {
@@ -64,24 +62,6 @@ GREEN, BLUE, RED = png((58, 125, 88)), png((52, 91, 140)), png((168, 51, 43))
 
 def encoded(image: bytes) -> str:
     return base64.b64encode(image).decode()
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Browser]:
-    with browser() as opened:
-        yield opened
-
-
-@pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    with serving(tmp_path_factory.mktemp("data"), scripted=True) as house:
-        yield house
-
-
-@pytest.fixture
-def visit(chromium: Browser, served: Served) -> Iterator[Visit]:
-    with visiting(chromium, served.url) as page:
-        yield page
 
 
 def log_of(page: Page) -> Locator:

@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, Locator, Page, expect
 
 from hibernaut.schemas.access.api_key import CreateApiKey
 from tests.browser.chromium import Site
-from tests.browser.console import Served, Visit, browser, picture, serving, visiting
+from tests.browser.console import Served, Visit, picture, serving, visiting
 from tests.support.json_server import JsonServer
 from tests.support.raw_mcp import RawMcp
 
@@ -30,21 +30,9 @@ WIDTHS = {"wide": 1440, "tablet": 768, "phone": 360}
 
 
 @pytest.fixture(scope="module")
-def chromium() -> Iterator[Browser]:
-    with browser() as opened:
-        yield opened
-
-
-@pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     with serving(tmp_path_factory.mktemp("data")) as house:
         yield house
-
-
-@pytest.fixture
-def visit(chromium: Browser, served: Served) -> Iterator[Visit]:
-    with visiting(chromium, served.url) as page:
-        yield page
 
 
 def block_of(page: Page, label: str) -> Locator:

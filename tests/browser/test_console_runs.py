@@ -5,17 +5,15 @@ drops, what was cached.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-import pytest
 from playwright.sync_api import Browser, expect
 
 from hibernaut.ports.model import ModelReply, ModelRequest
 from hibernaut.schemas.errors import ModelOverloaded
 from hibernaut.schemas.usage import Usage
-from tests.browser.console import Held, Served, Visit, browser, picture, serving, visiting
+from tests.browser.console import Held, Served, Visit, picture, serving, visiting
 from tests.support.scripted_model import Streamed, says
 
 PRICED = {
@@ -25,24 +23,6 @@ PRICED = {
     "provider_name": "openai",
     "context_window": 128_000,
 }
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Browser]:
-    with browser() as opened:
-        yield opened
-
-
-@pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    with serving(tmp_path_factory.mktemp("data"), scripted=True) as house:
-        yield house
-
-
-@pytest.fixture
-def visit(chromium: Browser, served: Served) -> Iterator[Visit]:
-    with visiting(chromium, served.url) as page:
-        yield page
 
 
 def used(prompt: int, cached: int) -> ModelReply:

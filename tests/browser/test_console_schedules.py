@@ -10,14 +10,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import APIResponse, Browser, Route, expect
 
-from tests.browser.console import Served, Visit, browser, picture, serving, visiting
+from tests.browser.console import Served, Visit, picture, serving, visiting
 from tests.browser.test_console_teams import REPORT, add_agent, dialog_button, rethinking, slept
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Browser]:
-    with browser() as opened:
-        yield opened
 
 
 @pytest.fixture(scope="module")
@@ -25,12 +19,6 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     with serving(tmp_path_factory.mktemp("data"), scripted=True) as house:
         house.director.when(REPORT, rethinking)
         yield house
-
-
-@pytest.fixture
-def visit(chromium: Browser, served: Served) -> Iterator[Visit]:
-    with visiting(chromium, served.url) as page:
-        yield page
 
 
 def test_a_schedule_is_made_run_paused_and_deleted(chromium: Browser, served: Served) -> None:

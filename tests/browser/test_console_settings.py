@@ -16,7 +16,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from hibernaut.ports.storage.table import Delete
 from hibernaut.schemas.access.api_key import CreateApiKey
-from tests.browser.console import Served, Visit, browser, picture, serving, visiting
+from tests.browser.console import Served, Visit, picture, serving, visiting
 from tests.support.json_server import JsonServer
 from tests.support.oauth_server import OAuthDouble
 from tests.support.raw_mcp import RawExchange, RawMcp
@@ -27,22 +27,10 @@ LIMIT = 8000
 ADMIN = CreateApiKey.model_validate({"scope": "admin", "name": "admin"})
 
 
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Browser]:
-    with browser() as opened:
-        yield opened
-
-
 @pytest.fixture
 def served(tmp_path: Path) -> Iterator[Served]:
     with serving(tmp_path / "data") as house:
         yield house
-
-
-@pytest.fixture
-def visit(chromium: Browser, served: Served) -> Iterator[Visit]:
-    with visiting(chromium, served.url) as page:
-        yield page
 
 
 def sign_in(visit: Visit, secret: str, place: str) -> Page:

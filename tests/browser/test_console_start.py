@@ -6,15 +6,9 @@ from collections import Counter
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, Route, expect
+from playwright.sync_api import Route, expect
 
-from tests.browser.console import Held, Served, Visit, browser, serving, visiting
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Browser]:
-    with browser() as opened:
-        yield opened
+from tests.browser.console import Held, Served, Visit, serving
 
 
 @pytest.fixture(scope="module")
@@ -22,12 +16,6 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     with serving(tmp_path_factory.mktemp("data"), scripted=True) as server:
         server.agent("guide")
         yield server
-
-
-@pytest.fixture
-def visit(chromium: Browser, served: Served) -> Iterator[Visit]:
-    with visiting(chromium, served.url) as opened:
-        yield opened
 
 
 def requests(visit: Visit) -> Counter[str]:

@@ -5,13 +5,12 @@ timed.
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
-from tests.browser.console import Held, Served, Visit, browser, serving, visiting
+from tests.browser.console import Held, Served, Visit
 
 FRAGMENTS = (
     "\n",
@@ -77,24 +76,6 @@ WATCH = """() => {
     }
   }).observe(document.querySelector("[role=log]"), {subtree: true, childList: true, characterData: true});
 }"""
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Browser]:
-    with browser() as opened:
-        yield opened
-
-
-@pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    with serving(tmp_path_factory.mktemp("data"), scripted=True) as server:
-        yield server
-
-
-@pytest.fixture
-def visit(chromium: Browser, served: Served) -> Iterator[Visit]:
-    with visiting(chromium, served.url) as opened:
-        yield opened
 
 
 def evaluated(page: Page, script: str, given: Any) -> Any:

@@ -14,7 +14,7 @@ from playwright.sync_api import Browser, Locator, Page, expect
 
 from hibernaut.schemas.models.model_call import ModelReply, ModelRequest
 from hibernaut.schemas.usage import Usage
-from tests.browser.console import Held, Served, Visit, browser, picture, serving, visiting
+from tests.browser.console import Held, Served, Visit, picture, serving, visiting
 from tests.support.scripted_model import calls, says
 
 HOSTILE = '<img src=x onerror="window.hacked=1">'
@@ -27,22 +27,10 @@ BEFORE, AFTER = "Lives in Oslo.\nHas a dog.", "Lives in Rome since March.\nHas a
 
 
 @pytest.fixture(scope="module")
-def chromium() -> Iterator[Browser]:
-    with browser() as opened:
-        yield opened
-
-
-@pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     with serving(tmp_path_factory.mktemp("data"), scripted=True) as house:
         house.director.when(REPORT, rethinking)
         yield house
-
-
-@pytest.fixture
-def visit(chromium: Browser, served: Served) -> Iterator[Visit]:
-    with visiting(chromium, served.url) as page:
-        yield page
 
 
 def rethinking(request: ModelRequest) -> ModelReply:

@@ -1,10 +1,10 @@
 /**
  * The client of the public API. It knows addresses, the key of the session and errors; it must not know any view.
  */
-import { address, begun, headers, key } from "./request.js";
+import { address, begun, headers, key, newOtid } from "./request.js";
 import { store } from "./store.js";
 
-export { address, key };
+export { address, key, newOtid };
 
 /** What the server says of itself; a 401 in other words is that of somebody else, such as a model provider whose key is checked. */
 const UNKNOWN = "Unauthorized";

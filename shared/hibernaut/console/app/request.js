@@ -33,6 +33,9 @@ export function address(path, query = {}) {
   return url;
 }
 
+/** An id for one sending of a message: the server takes a message that is sent again with its otid once. A page that is not secure has no `randomUUID`. */
+export const newOtid = () => crypto.randomUUID?.() ?? `${Date.now()}-${Math.random().toString(16).slice(2)}`;
+
 /** @returns {Record<string, string>} */
 export function headers() {
   const secret = key.get();

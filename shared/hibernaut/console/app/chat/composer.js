@@ -62,7 +62,7 @@ export function Composer({ agent, session, conversation, waiting }) {
       <label class="grow"><span class="sr">Message to ${agent.name}</span>
         <textarea ref=${area} dir="auto" rows=${Math.min(ROWS, Math.max(2, text.split("\n").length))} value=${text} onInput=${choose(setText)} onKeyDown=${pressed} onPaste=${attachments.pasted}
           placeholder=${waiting ? "A call waits for your answer above" : "Write a message"}></textarea></label>
-      ${session.busy && html`<button type="button" onClick=${() => session.stop()}><${Icon} name="stop" /> Stop</button>`}
+      ${session.busy && html`<button type="button" disabled=${session.stopping} onClick=${() => session.stop()}><${Icon} name="stop" /> ${session.stopping ? "Stopping" : "Stop"}</button>`}
       <${IconButton} icon="image" label="Attach images" title=${`Attach images: ${RULE}`} onClick=${attachments.choose} />
       <button class="primary" disabled=${empty}><${Icon} name="send" /> Send</button>
     </div>

@@ -4,7 +4,7 @@
  * The log's messages and the streams of open runs are kept apart: a run that is followed is shown from its stream alone, from its first event,
  * so a reload in the middle shows it once. What changes is told at most once for each frame of the screen.
  */
-import { ApiError, call, get, post } from "../api.js";
+import { ApiError, call, get, newOtid, post } from "../api.js";
 import { store } from "../store.js";
 import { follow } from "../sse.js";
 import { Transcript } from "./transcript.js";
@@ -14,8 +14,8 @@ import { Transcript } from "./transcript.js";
 /** @typedef {import("./transcript.js").Entry} Entry */
 /** @typedef {import("./transcript.js").Call} Call */
 /**
- * A run that is followed. `known` resolves once its id is known, or it is followed no longer.
- * @typedef {{runId: string | null, transcript: Transcript, sent: Message | null, waits: boolean, known: Promise<void>, know: () => void}} Live
+ * A run that is followed. `known` resolves once its id is known, or it is followed no longer. `stopping`: it is to end, but has not ended yet.
+ * @typedef {{runId: string | null, transcript: Transcript, sent: Message | null, waits: boolean, stopping: boolean, known: Promise<void>, know: () => void}} Live
  */
 /** @typedef {"queue" | "interrupt"} WhenBusy */
 /** @typedef {import("./images.js").Content} Content */
@@ -29,7 +29,7 @@ function followed(runId, sent, waits) {
   let know = () => {};
   const known = /** @type {Promise<void>} */ (new Promise((resolve) => (know = resolve)));
   if (runId !== null) know();
-  return { runId, transcript: new Transcript(), sent, waits, known, know };
+  return { runId, transcript: new Transcript(), sent, waits, stopping: false, known, know };
 }
 
 export class ChatSession {
@@ -187,7 +187,7 @@ export class ChatSession {
    * @param {WhenBusy} whenBusy
    */
   send(content, role, whenBusy) {
-    const otid = crypto.randomUUID?.() ?? `${Date.now()}-${Math.random().toString(16).slice(2)}`;
+    const otid = newOtid();
     const sent = /** @type {Message} */ ({ id: otid, message_type: `${role}_message`, content, otid, date: new Date().toISOString() });
     this.begin([{ type: "message", role, content, otid }], sent, whenBusy);
   }
@@ -199,7 +199,7 @@ export class ChatSession {
    */
   answer(approvals, clientTools) {
     this.messages = [...this.messages, { id: `answer-${Date.now()}`, message_type: "approval_response_message", approvals }];
-    this.begin([{ type: "approval", approvals, otid: crypto.randomUUID?.() }], null, "queue", clientTools.length ? { client_tools: clientTools } : {});
+    this.begin([{ type: "approval", approvals, otid: newOtid() }], null, "queue", clientTools.length ? { client_tools: clientTools } : {});
   }
 
   /** @param {object[]} messages @param {Message | null} sent @param {WhenBusy} whenBusy @param {object} [more] */
@@ -272,8 +272,18 @@ export class ChatSession {
   /** Stop the run that is going on. */
   async stop() {
     const going = this.live.filter((one) => !one.waits);
+    const mark = (/** @type {boolean} */ stopping) => {
+      for (const one of going) one.stopping = stopping;
+      this.draw();
+    };
+    mark(true);
     await Promise.all(going.map((one) => one.known)); // A run that was just begun has no id yet.
-    await this.cancel(going.filter((one) => this.live.includes(one)).map((one) => one.runId).filter((id) => id !== null));
+    if (!(await this.cancel(going.filter((one) => this.live.includes(one)).map((one) => one.runId).filter((id) => id !== null)))) mark(false);
+  }
+
+  /** Whether what goes on is being stopped. */
+  get stopping() {
+    return this.live.some((one) => one.stopping);
   }
 
   /** Whether the server took it. @param {(string | null)[]} runIds */

@@ -1,6 +1,6 @@
 /** Memory: the blocks that the model always reads, the files that it opens, and the archive that it searches. */
-import { html, useState } from "../../vendor/htm-preact-3.1.1.js";
-import { call, get, post } from "../api.js";
+import { html, useRef, useState } from "../../vendor/htm-preact-3.1.1.js";
+import { ApiError, call, get, post } from "../api.js";
 import { useCommands } from "../commands.js";
 import { FormDialog } from "../forms.js";
 import { useLoaded } from "../store.js";
@@ -36,12 +36,18 @@ export function Memory({ agent }) {
 
 /** @param {{agentId: string, close: () => void, made: () => void}} props */
 function NewBlock({ agentId, close, made }) {
+  /** The block of a try whose attachment got no answer: the agent may have it. */
+  const unsure = useRef(/** @type {string | null} */ (null));
   const done = async (/** @type {FormData} */ form) => {
-    const block = await post("blocks/", { label: form.get("label"), value: form.get("value"), description: form.get("description") || null });
+    const fields = { label: form.get("label"), value: form.get("value"), description: form.get("description") || null };
+    const block = unsure.current ? await call("PATCH", `blocks/${unsure.current}`, { body: fields }) : await post("blocks/", fields);
+    unsure.current = block.id;
     try {
       await call("PATCH", `agents/${agentId}/core-memory/blocks/attach/${block.id}`);
     } catch (error) {
-      await call("DELETE", `blocks/${block.id}`).catch(() => {}); // Nobody has it, and the next try makes another one.
+      if (error instanceof ApiError && error.status === 0) throw error;
+      unsure.current = null; // It was refused, so nobody has the block, and the next try makes another one.
+      await call("DELETE", `blocks/${block.id}`).catch(() => {});
       throw error;
     }
     say("The block was added.");

@@ -1,6 +1,6 @@
 /** What is said in a group: its messages under the names of their speakers, and a box to say something. */
 import { html, useEffect, useRef, useState } from "../../vendor/htm-preact-3.1.1.js";
-import { call, get, post } from "../api.js";
+import { call, get, newOtid, post } from "../api.js";
 import { useAction } from "../forms.js";
 import { textOf } from "../format.js";
 import { Markdown } from "../markdown_view.js";
@@ -58,7 +58,7 @@ function Composer({ group, busy, sent }) {
   const last = useRef({ text: "", otid: "" });
   const sending = useAction(async () => {
     // A text that is sent again because no answer came keeps its otid, so that the group hears it once.
-    if (last.current.text !== text) last.current = { text, otid: crypto.randomUUID?.() ?? `${Date.now()}-${Math.random().toString(16).slice(2)}` };
+    if (last.current.text !== text) last.current = { text, otid: newOtid() };
     setText("");
     try {
       await post(`groups/${group.id}/messages/async`, { messages: [{ role: "user", content: text, otid: last.current.otid }] });
