@@ -14,7 +14,7 @@ from hibernaut.schemas.runs.run import StoredRun
 from hibernaut.schemas.runs.send import MessageCreate
 from hibernaut.schemas.stop import RunStatus
 from hibernaut.services.turns.inputs import RequestInputs, content_of
-from hibernaut.store.runs.idempotency import KnownRequest, partly_new
+from hibernaut.store.runs.idempotency import KnownRequest, RequestIdentity, partly_new
 from hibernaut.store.runs.transaction_values import INPUT_PAGE
 from hibernaut.store.stores import TenantStores
 
@@ -24,6 +24,7 @@ class ResentRequests:
 
     def __init__(self, stores: TenantStores) -> None:
         self._runs = stores.runs
+        self._idempotency = stores.idempotency
         self._conversations = stores.conversations
 
     def is_new(self, inputs: RequestInputs, earlier: KnownRequest, retry: int) -> bool:
@@ -49,8 +50,12 @@ class ResentRequests:
         differs = self._differs(inputs, earlier.runs, state.run)
         return answers_again or inputs.answer is not None or differs
 
-    def with_waiting(self, head: Head, inputs: RequestInputs, earlier: KnownRequest) -> KnownRequest:
-        """What is known of the request, with those of its messages that wait on their runs: they have no marks yet."""
+    def with_waiting(self, head: Head, inputs: RequestInputs, earlier: KnownRequest, identity: RequestIdentity) -> KnownRequest:
+        """What is known of the request, with those of its messages that wait on their runs: they have no marks yet.
+
+        `identity`: what `earlier` was found by. A long request is looked up again after the runs: a step may have moved messages
+        from their run to the log meanwhile, and its transaction checks no marks but those of its first page.
+        """
         unknown = {otid for otid in inputs.otids if otid and otid not in earlier.runs}
         if not unknown or (earlier.run_id is not None and not earlier.runs):
             return earlier
@@ -59,6 +64,8 @@ class ResentRequests:
             run_ids += self._conversations.long_in_queue(head.id)
         states = self._runs.get_many(run_ids) if run_ids else {}
         waiting = {row.otid: state.run.id for state in states.values() for row in state.run.input if row.otid in unknown}
+        if not waiting and len(inputs.messages) > INPUT_PAGE:
+            return self._idempotency.look(head.id, identity)[1]
         if not waiting:
             return earlier
         runs = {**earlier.runs, **{otid: run_id for otid, run_id in waiting.items() if otid}}

@@ -154,7 +154,7 @@ class Sending:
                 raise no_conversation(request.conversation_id)
             if head is None:
                 raise NotFound(f"Agent with ID {request.agent_id} not found")
-            earlier = self._resent.with_waiting(head, inputs, earlier)
+            earlier = self._resent.with_waiting(head, inputs, earlier, identity)
             if earlier.run_id is not None and self._resent.is_new(inputs, earlier, request.retry):
                 head, earlier = self._stores.idempotency.look(conversation, identity, replaced=earlier.run_id)
                 if head is None:

@@ -138,10 +138,11 @@ class Transactions:
     def enqueue(self, before: Head, state: RunState, request_marks: Sequence[IdempotencyMark], now: datetime) -> list[Change]:
         """Create a run in the queue of the conversation and count it in the head.
 
-        Condition: the conversation has an owner, or the pending approval that was read.
+        Condition: the conversation has the owner or the pending approval that was read. Otherwise a run might have left the queue
+        unseen, as another one entered it, and the messages that it had not appended yet would not have been found.
         """
         key = keys.head(self._tenant, before.id)
-        owner_term = Term("owner", Op.NE, "") if before.owner else Term("pending", Op.EQ, before.pending or "")
+        owner_term = Term("owner", Op.EQ, before.owner) if before.owner else Term("pending", Op.EQ, before.pending or "")
         place = keys.queued(self._tenant, before.id, state.run.id)
         return [
             Update(key, set={"wt": state.token}, add={"waiting": 1}, when=(owner_term, Term("waiting", Op.EQ, before.waiting))),

@@ -4,8 +4,11 @@ comes.
 
 from __future__ import annotations
 
+import itertools
+from collections import Counter
+from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -158,6 +161,55 @@ def test_any_later_messages_of_a_long_request_attach_to_its_run(tmp_path: Path, 
     assert [row.text() for row in world.log(agent_id) if row.run_id == first.run_id and row.role == "user"] == [
         f"line {number}" for number in range(LONG)
     ]
+
+
+@dataclass
+class Meanwhile:
+    """Something that happens at one moment of a request: before or after one of its calls of the table."""
+
+    moment: int
+    act: Callable[[], object]
+    happened: bool = False
+
+    def __call__(self, number: int, _: str) -> None:
+        if number == self.moment:
+            self.happened = True
+            self.act()
+
+
+@pytest.mark.parametrize("part", [(40, LONG), (80, 90)])
+@pytest.mark.parametrize("new", [0, INPUT_PAGE])
+@pytest.mark.parametrize("what", ["a page is appended", "the queue moves"])
+def test_no_message_of_a_long_request_is_taken_twice_whatever_happens_while_it_is_sent_again(
+    tmp_path: Path, what: str, new: int, part: tuple[int, int]
+) -> None:
+    lines = [line(number) for number in range(LONG)]
+    again = [*(line(number) for number in range(3_000, 3_000 + new)), *lines[slice(*part)]]
+
+    def happens(moment: int) -> bool:
+        world, agent_id = opened(tmp_path / str(moment))
+        owner = world.accept(agent_id, "before").run_id if what == "the queue moves" else None
+        first = sent(world, agent_id, *lines)
+
+        def act() -> None:
+            if owner is None:
+                dies_at_write(world, first.run_id, 3)
+            else:
+                world.advance(owner)
+                sent(world, agent_id, {"role": "user", "content": "behind it"})
+
+        if owner is None:
+            dies_at_write(world, first.run_id, 3)
+        meanwhile = Meanwhile(moment, act)
+        with suppress(InvalidArgument):
+            sent(World(world.data, holder="host:3", wrap=lambda table: CountingTable(table, meanwhile)), agent_id, *again)
+        world.sweep()
+        otids = Counter(row.otid for row in world.log(agent_id) if row.otid is not None and row.role == "user")
+        assert set(otids.values()) == {1}
+        return meanwhile.happened
+
+    moments = next(moment for moment in itertools.count(1) if not happens(moment))
+    assert moments > 6
 
 
 def test_the_last_message_of_a_first_page_behind_an_answer_attaches(tmp_path: Path) -> None:
