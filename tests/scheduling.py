@@ -15,6 +15,7 @@ ENGINES = {
         "tests/functions/test_deployments.py",
     ),
     "the CDK": ("tests/infra/",),
+    "the browser": ("tests/browser/",),
     # It ends where a worker goes on with another folder, and takes two to three seconds of CPU time each time.
     "the deployment of the API's tests": ("tests/compat/",),
 }
@@ -22,6 +23,7 @@ ENGINES = {
 
 
 LONG = (
+    "the browser",
     "tests/quickstart/test_readme.py",
     "tests/workflows/test_abandoned_handlers.py",
     "tests/unit/services/steps/test_store_outages.py",
@@ -34,13 +36,10 @@ LONG = (
     "tests/properties/test_memory_under_stress.py",
     "tests/unit/services/search/test_retrieval.py",
     "tests/workflows/test_lost_triggers.py",
-    "tests/browser/test_console_accessible.py",
-    "tests/browser/test_console_places.py",
-    "tests/browser/test_console_gateway.py",
     "tests/functions/test_permissions_used.py",
     "tests/local/test_reindexing.py",
 )
-"""Files with few tests that take ten seconds or more, in the order in which they begin."""
+"""Files, and engines with their files, whose few tests take ten seconds or more, in the order in which they begin."""
 
 
 class EngineScheduling(LoadFileScheduling):
@@ -51,6 +50,6 @@ class EngineScheduling(LoadFileScheduling):
         return next((engine for engine, places in ENGINES.items() if file.startswith(places)), file)
 
     def _assign_work_unit(self, node: WorkerController) -> None:
-        if (long := next((file for file in LONG if file in self.workqueue), None)) is not None:
+        if (long := next((unit for unit in LONG if unit in self.workqueue), None)) is not None:
             self.workqueue.move_to_end(long, last=False)
         super()._assign_work_unit(node)

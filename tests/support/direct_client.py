@@ -29,12 +29,14 @@ class DirectClient:
     def __init__(self, app: ASGIApp, started: TestClient) -> None:
         self._app = app
         self._started = started
-        self._origin = httpx.URL(str(started.base_url))
+        self._origin = str(started.base_url).rstrip("/")
         self._headers = dict(started.headers)  # with a user agent: the server answers clients of some versions otherwise
 
     def request(self, method: str, url: str, *, headers: Mapping[str, str] = {}, **options: Any) -> httpx.Response:
-        """Send the request and return its answer, also one that redirects. `options`: those of `httpx.Request`."""
-        request = httpx.Request(method, self._origin.join(url), headers={**self._headers, **headers}, **options)
+        """Send the request and return its answer, also one that redirects. `url`: path and query. `options`: those of
+        `httpx.Request`.
+        """
+        request = httpx.Request(method, self._origin + url, headers={**self._headers, **headers}, **options)
         portal = self._started.portal
         assert portal is not None, "the test client is not started"
         exchange = _Exchange(request.read())
