@@ -25,6 +25,7 @@ FOLDER = ROOT / ".engines"
 PYTHON_CLIENTS = ROOT / "tests" / "clients" / "python"
 TYPESCRIPT = ROOT / "tests" / "clients" / "typescript"
 TYPESCRIPT_SDK = "@letta-ai/letta-client"
+VERCEL = ROOT / "tests" / "clients" / "vercel"
 CONSOLE = ROOT / "tools" / "console"
 MCP = ROOT / "tests" / "clients" / "mcp"
 LETTA_CODE_LOCK = ROOT / "tests" / "clients" / "letta_code"
@@ -152,6 +153,10 @@ def _install_typescript_client(folder: Path, version: str) -> None:
         raise InstallFailed(f"npm ended well, but installed {found}")
 
 
+def _install_vercel_ai_sdk(folder: Path, version: str) -> None:  # noqa: ARG001 - the lock names the versions
+    _install_packages(VERCEL, folder)
+
+
 def _install_python_client(folder: Path, version: str) -> None:
     """Install the packages of the lock beside the test into the virtual environment `venv/`: each release needs its own."""
     _install_environment(PYTHON_CLIENTS / f"{version}.lock", folder)
@@ -209,6 +214,14 @@ TYPESCRIPT_CLIENT = Engine(
     serves="the tests of the TypeScript client",
 )
 
+VERCEL_AI_SDK = Engine(
+    name="vercel-ai-sdk",
+    version=" ".join(json.loads((VERCEL / "package.json").read_text(encoding="utf-8"))["dependencies"].values()),
+    needs=("node", "npm"),
+    install=_install_vercel_ai_sdk,
+    serves="the test of the Vercel AI SDK's provider, and of the last TypeScript client before 1.0",
+)
+
 CONSOLE_CHECKS = Engine(
     name="console-checks",
     version=" ".join(json.loads((CONSOLE / "package.json").read_text(encoding="utf-8"))["devDependencies"].values()),
@@ -249,7 +262,16 @@ OLDER_PYTHON_CLIENTS = tuple(
     for version in ("0.1.324", "1.11.0", "1.12.0")
 )
 
-ENGINES = (DYNAMODB_LOCAL, OPENSEARCH, TYPESCRIPT_CLIENT, MCP_SERVERS, LETTA_CODE, CONSOLE_CHECKS, *OLDER_PYTHON_CLIENTS)
+ENGINES = (
+    DYNAMODB_LOCAL,
+    OPENSEARCH,
+    TYPESCRIPT_CLIENT,
+    VERCEL_AI_SDK,
+    MCP_SERVERS,
+    LETTA_CODE,
+    CONSOLE_CHECKS,
+    *OLDER_PYTHON_CLIENTS,
+)
 
 
 def provide(engine: Engine) -> bool:

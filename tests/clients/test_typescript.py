@@ -6,34 +6,25 @@ they run.
 
 from __future__ import annotations
 
-import json
-import shutil
-import subprocess
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.clients.node_programs import PATIENCE, modules_of, ran
 from tests.compat.conftest import HANDLE, PROFILES, calls, serving_embedded, serving_offline
 from tests.support.provider_servers import ScriptedOpenAI
 from tools.engines import TYPESCRIPT_CLIENT
 
 PROGRAMS = Path(__file__).parent / "typescript"
-PATIENCE = 120.0
-"""Seconds after which a program is stuck."""
 STORY = "Once upon a time there was a kettle that nobody had ever put on a fire, and it was content."
 
 
 @pytest.fixture(scope="module", autouse=True)
 def sdk() -> Path:
-    """Where the SDK is. Skips where there is no Node or npm, and fails where they are there and it is not."""
-    if missing := TYPESCRIPT_CLIENT.missing_programs():
-        pytest.skip(f"the TypeScript client needs {' and '.join(missing)}")
-    if not TYPESCRIPT_CLIENT.is_installed():
-        pytest.fail("the TypeScript client is not installed: run `make engines`")
-    return TYPESCRIPT_CLIENT.folder / "node_modules"
+    return modules_of(TYPESCRIPT_CLIENT)
 
 
 @pytest.fixture(scope="module")
@@ -50,30 +41,10 @@ def url(request: pytest.FixtureRequest, provider: ScriptedOpenAI, tmp_path_facto
         yield served.url
 
 
-def ran(program: str, sdk: Path, place: Path, *arguments: str, heard: Callable[[], None] | None = None) -> Any:
-    """What the program printed last; `heard` is called for each line before. It lies beside `node_modules`, as in its user's
-    project.
-    """
-    shutil.copy2(PROGRAMS / program, place)
-    (place / "node_modules").symlink_to(sdk, target_is_directory=True)
-    told = "null"
-    with (place / "errors").open("w+") as errors:
-        process = subprocess.Popen(["node", program, *arguments], cwd=place, stdout=subprocess.PIPE, stderr=errors, text=True)
-        stuck = threading.Timer(PATIENCE, process.kill)
-        stuck.start()
-        with process:
-            for told in process.stdout or ():
-                if heard is not None and json.loads(told) == "heard":
-                    heard()
-        stuck.cancel()
-        assert process.returncode == 0, (place / "errors").read_text()
-    return json.loads(told)
-
-
 def test_it_talks_to_an_agent(sdk: Path, url: str, provider: ScriptedOpenAI, tmp_path: Path) -> None:
     script = [calls(("memory_insert", {"label": "human", "new_string": "Likes tea."}), content="Noting."), {"content": "Noted."}]
     provider.script = lambda *_: script.pop(0) if len(script) > 1 else script[0]
-    told = ran("steps.mjs", sdk, tmp_path, url, HANDLE)
+    told = ran(PROGRAMS / "steps.mjs", sdk, tmp_path, url, HANDLE)
     assert [event["message_type"] for event in told["events"]] == [
         "ping",
         "assistant_message",
@@ -102,7 +73,7 @@ def test_it_resumes_a_stream_of_tokens_where_it_left_off(sdk: Path, url: str, pr
             assert go_on.acquire(timeout=PATIENCE)
 
     provider.says(content=STORY, before=before)
-    told = ran("resume.mjs", sdk, tmp_path, url, HANDLE, heard=go_on.release)
+    told = ran(PROGRAMS / "resume.mjs", sdk, tmp_path, url, HANDLE, heard=go_on.release)
     cut, rest, uncut = (shown(told[name]) for name in ("before", "after", "uncut"))
     assert cut[-1]["message_type"] == "assistant_message"
     assert STORY.startswith(cut[-1]["content"])
@@ -126,7 +97,7 @@ def shown(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def test_it_applies_a_fleet_as_lettactl_does(sdk: Path, url: str, tmp_path: Path) -> None:
     """A second application finds what the first one has made, and changes it."""
-    told = ran("fleet.mjs", sdk, tmp_path, url, HANDLE)
+    told = ran(PROGRAMS / "fleet.mjs", sdk, tmp_path, url, HANDLE)
     assert (told["servers"], told["left"]) == (0, [0, 0])
     names = ["fleet-researcher", "fleet-writer"]
     common = {
