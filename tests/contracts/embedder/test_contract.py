@@ -57,6 +57,16 @@ def test_nothing_to_embed_is_nothing(embedder: Embedder) -> None:
     assert embedder.embed([]) == embedder.embed([], query=True) == []
 
 
+def test_an_estimate_is_one_number_for_each_text_whatever_it_is(embedder: Embedder) -> None:
+    texts = ["a harbour", "", "\0", "\ud800 half", "中文 漢字", "?!…", "word " * 50_000, "a harbour"]
+    for query in ("a port", "", "\ud800", "never seen" * 1_000):
+        estimates = embedder.likeness(query, texts)
+        assert estimates is None or (
+            [type(each) for each in estimates] == [float] * len(texts) and all(map(math.isfinite, estimates))
+        )
+        assert embedder.likeness(query, []) in (None, [])
+
+
 @pytest.mark.parametrize("text", ["", "   \n\t ", "\0", "?!…", "🎉👩‍👩‍👧", "\ud800 half", "中文 漢字", "ﷺ" * 50, "e\u0301" * 80])
 def test_any_text_has_a_vector(embedder: Embedder, text: str) -> None:
     vectors = embedder.embed([text, "ordinary words"])

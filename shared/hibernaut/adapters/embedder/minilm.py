@@ -65,6 +65,12 @@ class MiniLM(UncachedEmbedder):
             time.sleep(0)
         return vectors
 
+    def likeness(self, query: str, texts: Sequence[str]) -> list[float] | None:
+        """As the port says, by the beginning of each text."""
+        loaded = self._ready()
+        pieces = [loaded.words.numbers(text, MAX_TOKENS)[1:-1] for text in (query, *texts)]
+        return loaded.network.likeness(pieces[0], pieces[1:])
+
     def _ready(self) -> _Loaded:
         with self._lock:
             if self._refused is not None:

@@ -7,7 +7,9 @@ computation. Each text attends only to itself. numpy releases the interpreter's 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from typing import Self, TypeAlias
 
 import numpy as np
@@ -127,6 +129,32 @@ class MiniLmNetwork:
         means = np.stack([rows[text].mean(axis=0) for text in slices])
         means /= np.linalg.norm(means, axis=1, keepdims=True)
         return means
+
+    def likeness(self, query: Sequence[int], texts: Sequence[Sequence[int]]) -> list[float]:
+        """The cosine of the query and each text by the vectors of their words alone, without the layers: their mean, weighted by
+        rarity among the texts, without what all texts have in common (Arora et al. 2017, "A Simple but Tough-to-Beat Baseline
+        for Sentence Embeddings"). A text is the ids of its pieces; 0 for one without any.
+        """
+        in_texts = Counter(chain.from_iterable(map(set, texts)))
+        pieces = np.array(sorted({*query, *in_texts}), dtype=int)
+        rarity = np.log(1 + len(texts) / (np.array([in_texts[piece] for piece in pieces.tolist()]) + 0.5))
+        weights = dict(zip(pieces.tolist(), rarity / np.linalg.norm(self._words[pieces], axis=1), strict=True))
+
+        def mean(text: Sequence[int]) -> Numbers:
+            of_words = np.array([weights[piece] for piece in text], dtype=self._words.dtype)
+            return of_words @ self._words[list(text)] / np.float32(max(1, len(text)))
+
+        if not texts:
+            return []
+        rows = np.stack([mean(text) for text in texts])
+        common = rows.mean(axis=0)
+        return [_cosine(mean(query) - common, row - common) if text else 0.0 for text, row in zip(texts, rows, strict=True)]
+
+
+def _cosine(one: Numbers, other: Numbers) -> float:
+    """The cosine of two vectors; 0 where one has no length."""
+    lengths = float(np.linalg.norm(one) * np.linalg.norm(other))
+    return float(one @ other) / lengths if lengths else 0.0
 
 
 def _slices(texts: Sequence[Sequence[int]]) -> list[slice]:

@@ -13,3 +13,7 @@ class UncachedEmbedder:
     def known(self, texts: Sequence[str]) -> list[Vector | None]:
         """Nothing."""
         return [None] * len(texts)
+
+    def likeness(self, query: str, texts: Sequence[str]) -> list[float] | None:  # noqa: ARG002 - for those that have one
+        """None: a service has no estimate that is cheaper than a call."""
+        return None

@@ -36,3 +36,6 @@ class WrappedEmbedder:
 
     def known(self, texts: Sequence[str]) -> list[Vector | None]:
         return self._inner.known(texts)
+
+    def likeness(self, query: str, texts: Sequence[str]) -> list[float] | None:
+        return self._inner.likeness(query, texts)

@@ -57,6 +57,12 @@ class Embedder(Protocol):
     def known(self, texts: Sequence[str]) -> list[Vector | None]:
         """For each text its vector as a document if it is cached, else None. Does not call the model and does not raise."""
 
+    def likeness(self, query: str, texts: Sequence[str]) -> list[float] | None:
+        """An estimate for each text of how near it is to the query in meaning: higher is nearer, comparable within one call. It
+        takes a hundredth of the time of `embed`, and tells which texts are worth it. None: the model has no such estimate.
+        Raises: EmbedderFailed if the model cannot be loaded.
+        """
+
 
 class Embedders(Protocol):
     """The catalogue of embedding models of this deployment."""

@@ -75,6 +75,10 @@ class OwnEmbedder:
         except (HibernautError, EmbedderFailed):
             return [None] * len(texts)
 
+    def likeness(self, query: str, texts: Sequence[str]) -> list[float] | None:  # noqa: ARG002 - no provider has one
+        """None: a service has no estimate that is cheaper than a call."""
+        return None
+
     def _connected(self) -> Embedder:
         found = self.own.get(self.provider)
         if found is None:

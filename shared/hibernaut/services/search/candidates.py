@@ -11,7 +11,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from itertools import accumulate
+from itertools import accumulate, zip_longest
 from operator import mul
 
 from hibernaut.domain.search.bm25 import rarities, scan, shares
@@ -30,6 +30,8 @@ EMBEDDED_CHARACTERS = 8_000
 """More are embedded until their total length in characters reaches this limit, if one call of the model takes them. MiniLM needs
 0.35 seconds for 68 short texts of so many and 0.65 for 16 long ones, once: the vectors are cached, and the next search embeds as
 many of the others. A hybrid search finds the other documents by words only; a vector search reports that it may miss them."""
+ESTIMATED_CHARACTERS = 100_000
+"""Of so many characters of pending documents the embedder estimates which are near the query, where not all can be embedded."""
 OF_EACH = 60
 """Characters that a document counts besides its own."""
 Scored = tuple[tuple[str, float], ...]
@@ -108,15 +110,39 @@ def _by_words(
     return shares([*hits, *pending], sum(weights.values()))
 
 
-def _worth_embedding(embedder: Embedder, pending: Sequence[IndexDocument], promising: Sequence[str]) -> list[IndexDocument]:
+def _worth_embedding(
+    embedder: Embedder, query: str, pending: Sequence[IndexDocument], promising: Sequence[str]
+) -> list[IndexDocument]:
     """Which of the pending documents without a cached vector a search embeds. `promising`: ids of those that have words of the
-    query, best first; they come first, because only a vector tells which of them is about it. Then come the newest.
+    query, best first: only a vector tells which of them is about it. With them take turns those that the embedder estimates to
+    be near the query, which may share no word with it. Then come the newest.
     """
     places = {each: place for place, each in enumerate(promising)}
     newest = sorted(pending, key=lambda document: document.created_at, reverse=True)
     ordered = sorted(newest, key=lambda document: places.get(document.id, len(places)))
-    fitting = bisect_right(list(accumulate(len(document.text) + OF_EACH for document in ordered)), EMBEDDED_CHARACTERS)
-    return ordered[: max(EMBEDDED_TAIL, min(fitting, embedder.batch))]
+    most = max(EMBEDDED_TAIL, min(_fitting(ordered, EMBEDDED_CHARACTERS), embedder.batch))
+    if most >= len(ordered) or not query:
+        return ordered[:most]
+    near = _nearest(embedder, query, ordered[: _fitting(ordered, ESTIMATED_CHARACTERS)])
+    with_words = [document for document in ordered if document.id in places]
+    turns = [document for turn in zip_longest(with_words, near) for document in turn if document is not None]
+    return list({document.id: document for document in (*turns, *ordered)}.values())[:most]
+
+
+def _fitting(documents: Sequence[IndexDocument], characters: int) -> int:
+    """How many of the documents, from the first, have at most so many characters together."""
+    return bisect_right(list(accumulate(len(document.text) + OF_EACH for document in documents)), characters)
+
+
+def _nearest(embedder: Embedder, query: str, documents: Sequence[IndexDocument]) -> list[IndexDocument]:
+    """The documents, those first that the embedder estimates to be near the query; none if it has no estimate."""
+    likeness = None
+    with suppress(EmbedderFailed):
+        likeness = embedder.likeness(query, [document.text for document in documents]) if documents else None
+    if likeness is None:
+        return []
+    order = sorted(range(len(documents)), key=lambda number: -likeness[number])
+    return [documents[number] for number in order]
 
 
 def _by_meaning(
@@ -127,14 +153,14 @@ def _by_meaning(
     """
     if query.vector is None or space.embedder is None:
         return [], set()
-    near = _compared(space.embedder, query.vector, pending, promising)
+    near = _compared(space.embedder, query.text or "", query.vector, pending, promising)
     compared_ids = {each for each, _ in near}
     near += [(hit.id, hit.score) for hit in result.vector if hit.id not in compared_ids]
     return prominent(sorted(near, key=lambda hit: -hit[1])[: query.limit]), compared_ids
 
 
 def _compared(
-    embedder: Embedder, query: Vector, pending: Sequence[IndexDocument], promising: Sequence[str]
+    embedder: Embedder, text: str, query: Vector, pending: Sequence[IndexDocument], promising: Sequence[str]
 ) -> list[tuple[str, float]]:
     """Document ids with the similarity that an index would report. If the embedder fails, of those with a cached vector alone.
 
@@ -143,7 +169,7 @@ def _compared(
     in_context = dict[str, float]()
     cached = embedder.known([document.text for document in pending])
     vectors = {document.id: vector for document, vector in zip(pending, cached, strict=True) if vector is not None}
-    others = _worth_embedding(embedder, [document for document in pending if document.id not in vectors], promising)
+    others = _worth_embedding(embedder, text, [document for document in pending if document.id not in vectors], promising)
     if others:
         with suppress(EmbedderFailed):
             made = embedder.embed([document.text for document in others])

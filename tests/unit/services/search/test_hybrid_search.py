@@ -316,6 +316,41 @@ def test_of_what_waits_it_embeds_first_what_has_the_words_of_the_query_and_then_
     assert inner.embedded[3:] == [f"harbour {number} {LONG}" for number in reversed(range(2, EMBEDDED_TAIL))]
 
 
+@pytest.mark.parametrize("memory", [True], ids=["embedded"], indirect=True)
+@pytest.mark.parametrize("fails", [False, True])
+def test_what_the_embedder_takes_for_near_takes_turns_with_what_has_words_of_the_query(
+    memory: Memory, monkeypatch: pytest.MonkeyPatch, fails: bool
+) -> None:
+    inner, asked = memory.embedders.embedder, list[tuple[str, Sequence[str]]]()
+
+    def likeness(query: str, texts: Sequence[str]) -> list[float]:
+        """Those are near that name a low number."""
+        asked.append((query, texts))
+        if fails:
+            raise EmbedderFailed("it cannot be loaded", retryable=False)
+        return [-float(text.split()[1]) if text.startswith("harbour") else -1_000.0 for text in texts]
+
+    monkeypatch.setattr(inner, "likeness", likeness)
+    harbours = [f"harbour {number} {LONG}" for number in range(2 * EMBEDDED_TAIL)]
+    named = [f"the port of Bergen {LONG}", f"an old port {LONG}"]
+    memory.insert(*named, *harbours)
+    memory.found("Bergen port")
+    [(query, texts)] = asked
+    assert query == "Bergen port"
+    assert set(texts) == {*named, *harbours}
+    if fails:
+        assert inner.embedded[1:] == [*named, *harbours[::-1][: EMBEDDED_TAIL - 2]]
+    else:
+        assert inner.embedded[1:] == [named[0], harbours[0], named[1], *harbours[1 : EMBEDDED_TAIL - 2]]
+
+
+@pytest.mark.parametrize("memory", [True], ids=["embedded"], indirect=True)
+def test_nothing_is_estimated_where_all_that_waits_is_embedded(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory.embedders.embedder, "likeness", lambda *_: pytest.fail("it was asked for an estimate"))
+    memory.insert(*(f"harbour {number}" for number in range(EMBEDDED_TAIL)))
+    assert memory.found("a port")
+
+
 def test_what_waits_is_scored_as_it_is_when_the_index_knows_it(memory: Memory) -> None:
     """By words: the same scores before and after, of what waits and of what does not."""
     memory.insert("the ferry to Bergen", "a boat in the harbour", "rain in Bergen", "tea for two")

@@ -4,11 +4,14 @@ get worse.
 
 from __future__ import annotations
 
+from contextlib import closing
+from pathlib import Path
+
 import pytest
 
 from benchmarks.retrieval import dialogue, memories
 from benchmarks.retrieval.corpora import Corpus, Places, recall
-from benchmarks.retrieval.measure import Archived, Remembering, archived
+from benchmarks.retrieval.measure import Archived, OfProcess, Remembering, archived
 from hibernaut.adapters.embedder import minilm_files
 from hibernaut.adapters.memory_index.sqlite import SqliteMemoryIndex
 
@@ -75,3 +78,19 @@ def test_over_all_corpora_hybrid_search_finds_more_than_either_half_and_than_rec
 def test_without_an_index_words_find_as_much_as_the_index_does(found: Found, corpus: Corpus) -> None:
     for at in (1, 5, 10):
         assert abs(recall(corpus, found[corpus.name, "walked"], at) - recall(corpus, found[corpus.name, "fts"], at)) <= 2.0, at
+
+
+def test_a_first_search_finds_what_waits_as_well_as_what_is_indexed(found: Found, tmp_path: Path) -> None:
+    """Half of these questions share no word with their answer, which waits, and nothing that waits has a vector."""
+    corpus = memories.corpora()[1]
+    waiting = range(len(corpus.texts) // 2, 3 * len(corpus.texts) // 4)
+    asked = Corpus(
+        corpus.name, corpus.texts, tuple(each for each in corpus.questions if set(each.answers).issubset(set(waiting)))
+    )
+    assert len(asked.questions) >= 50
+    with closing(SqliteMemoryIndex(tmp_path / "index.db")) as index:
+        archive = archived(tmp_path, index, OfProcess(Remembering(), searches=False), corpus.texts, waiting=waiting)
+        first = archive.found(asked.questions, "hybrid")
+        archive.table.close()
+    for at in (5, 10):
+        assert recall(asked, first, at) >= recall(asked, found[corpus.name, "hybrid"], at) - 4.0, at
