@@ -17,7 +17,7 @@ from hibernaut.services.records import AGENTS_AT_ONCE
 from hibernaut.wiring.api_services import services_of
 from hibernaut.wiring.embedded import Embedded, EmbeddedOverrides
 from hibernaut.wiring.settings import EmbeddedSettings
-from tests.budgets.test_request_budgets import Meter
+from tests.budgets.test_request_budgets import Meter, RequestMeter
 from tests.support.histories import Histories
 from tests.support.scripted_model import calls, in_turn, says
 from tests.support.waiting import eventually
@@ -34,11 +34,11 @@ PARTS: dict[str, tuple[str, Callable[[int], dict[str, object]]]] = {
 
 
 @pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[TestClient, Meter]]:
-    meters: list[Meter] = []
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[TestClient, RequestMeter]]:
+    meters: list[RequestMeter] = []
 
-    def metered(table: object) -> Meter:
-        meters.append(Meter(table))  # type: ignore[arg-type]
+    def metered(table: object) -> RequestMeter:
+        meters.append(RequestMeter(table))  # type: ignore[arg-type]
         return meters[-1]
 
     embedded = Embedded(
@@ -52,7 +52,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[TestClien
     embedded.close()
 
 
-def waits(served: tuple[TestClient, Meter], method: str, path: str, body: dict[str, object] | None = None) -> int:
+def waits(served: tuple[TestClient, RequestMeter], method: str, path: str, body: dict[str, object] | None = None) -> int:
     client, meter = served
     meter.reset()
     reply = client.request(method, path, json=body)
@@ -61,7 +61,7 @@ def waits(served: tuple[TestClient, Meter], method: str, path: str, body: dict[s
 
 
 @pytest.mark.parametrize("name", PARTS)
-def test_an_agent_with_many_parts_waits_no_longer_than_one_with_few(served: tuple[TestClient, Meter], name: str) -> None:
+def test_an_agent_with_many_parts_waits_no_longer_than_one_with_few(served: tuple[TestClient, RequestMeter], name: str) -> None:
     client, _ = served
     path, body = PARTS[name]
     ids = [client.post(path, json=body(number)).json()["id"] for number in range(MANY)]
@@ -78,7 +78,7 @@ def test_an_agent_with_many_parts_waits_no_longer_than_one_with_few(served: tupl
 
 
 @pytest.mark.parametrize("runs", [FEW, MANY])
-def test_a_page_of_a_batch_reads_the_rows_of_all_its_runs_together(served: tuple[TestClient, Meter], runs: int) -> None:
+def test_a_page_of_a_batch_reads_the_rows_of_all_its_runs_together(served: tuple[TestClient, RequestMeter], runs: int) -> None:
     client, _ = served
     agents = [client.post("/v1/agents/", json={"name": f"batched {number}"}).json()["id"] for number in range(runs)]
     requests = [{"agent_id": agent, "input": "hello"} for agent in agents]
@@ -88,7 +88,7 @@ def test_a_page_of_a_batch_reads_the_rows_of_all_its_runs_together(served: tuple
     assert waits(served, "GET", f"{path}/messages") == 3, "the batch, its runs, their rows"
 
 
-def test_the_approvals_that_a_list_of_agents_shows_are_read_together(served: tuple[TestClient, Meter]) -> None:
+def test_the_approvals_that_a_list_of_agents_shows_are_read_together(served: tuple[TestClient, RequestMeter]) -> None:
     client, _ = served
     rules = [{"type": "requires_approval", "tool_name": "memory_insert"}]
     found = []
@@ -106,7 +106,7 @@ def test_the_approvals_that_a_list_of_agents_shows_are_read_together(served: tup
     assert found[0] == found[1]
 
 
-def test_the_blocks_of_a_past_agent_are_read_together(served: tuple[TestClient, Meter]) -> None:
+def test_the_blocks_of_a_past_agent_are_read_together(served: tuple[TestClient, RequestMeter]) -> None:
     client, _ = served
     found: dict[str, list[int]] = {}
     for count in (FEW, MANY):
@@ -151,7 +151,7 @@ DELETED: dict[str, tuple[str, dict[str, object], int]] = {
 
 
 @pytest.mark.parametrize("name", DELETED)
-def test_a_part_that_is_deleted_leaves_its_agents_in_few_transactions(served: tuple[TestClient, Meter], name: str) -> None:
+def test_a_part_that_is_deleted_leaves_its_agents_in_few_transactions(served: tuple[TestClient, RequestMeter], name: str) -> None:
     client, meter = served
     path, body, own = DELETED[name]
     part = client.post(path, json=body).json()["id"]
@@ -166,7 +166,7 @@ def test_a_part_that_is_deleted_leaves_its_agents_in_few_transactions(served: tu
     assert part not in str(left)
 
 
-def test_the_context_of_an_agent_reads_the_files_of_its_folders_once(served: tuple[TestClient, Meter]) -> None:
+def test_the_context_of_an_agent_reads_the_files_of_its_folders_once(served: tuple[TestClient, RequestMeter]) -> None:
     client, meter = served
     folder = client.post("/v1/folders/", json={"name": "read once"}).json()["id"]
     for number in range(MANY):

@@ -47,7 +47,6 @@ def test_a_page_talks_to_an_agent(packages: Path, url: str, provider: ScriptedOp
     for stream in told["streams"]:
         assert "".join(stream["texts"]) == "You like tea."
         assert (stream["kinds"][0], stream["kinds"][-1]) == ("start", "finish")
-    assert len(told["streams"][1]["texts"]) > 1
     assert told["said"] == ["assistant_message"]
     assert told["run"] == {"agentId": True, "status": "created"}
     assert told["log"][:5] == ["system_message", "user_message", "tool_call_message", "tool_return_message", "assistant_message"]
