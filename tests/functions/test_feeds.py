@@ -12,6 +12,7 @@ import pytest
 from moto import mock_aws
 
 from hibernaut.adapters.table.definition import table_definition
+from hibernaut.local.aws_offline import feeds as feeds_module
 from hibernaut.local.aws_offline.feeds import Feeds, StreamFeed
 from hibernaut.local.aws_offline.lambdas import Reply
 from hibernaut.local.aws_offline.moto import fixes as moto_fixes
@@ -129,6 +130,35 @@ def test_what_is_written_is_told_by_itself_until_the_end(feed: StreamFeed, funct
     write("NEW#3")
     assert function.batches == [["NEW#1"], ["NEW#2"]]
     assert "stream" not in {thread.name for thread in threading.enumerate()}
+
+
+class ClearedLate(threading.Event):
+    """An event whose first `clear` happens only once all is said that ends the context: its two events are set."""
+
+    clearing, sets = threading.Event(), threading.Semaphore(0)
+
+    def set(self) -> None:
+        super().set()
+        self.sets.release()
+
+    def clear(self) -> None:
+        self.clearing.set()
+        assert all(self.sets.acquire(timeout=PATIENCE) for _ in range(2))
+        super().clear()
+
+
+def test_the_word_that_it_is_over_is_not_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    def used() -> None:
+        with Feeds([]).by_themselves():
+            assert ClearedLate.clearing.wait(PATIENCE)
+
+    user = threading.Thread(target=used, daemon=True)
+    with monkeypatch.context() as patch:
+        patch.setattr(feeds_module, "threading", SimpleNamespace(Event=ClearedLate, Thread=threading.Thread))
+        user.start()
+        assert ClearedLate.clearing.wait(PATIENCE)
+        user.join(PATIENCE / 3)
+    assert not user.is_alive()
 
 
 def test_what_fails_is_told_again_by_itself_though_nothing_is_written(feed: StreamFeed, function: Function) -> None:

@@ -147,6 +147,8 @@ class Feeds:
         def tell() -> None:
             while not over.wait(GATHERING):
                 news.clear()
+                if over.is_set():  # what was cleared may be the word that it is over
+                    return
                 self.pump()
                 news.wait(REST if any(feed.waiting for feed in self._feeds) else None)
 
