@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from letta_client import Letta
 
+from tests.clients.node_programs import modules_of
 from tests.compat.conftest import DEMO, HANDLE, NO_KEY, serving_embedded
 from tests.support.mcp_service import McpService
 from tests.support.provider_servers import ScriptedOpenAI
@@ -27,12 +28,7 @@ PROGRAM = "node_modules/@letta-ai/letta-code/letta.js"
 
 @pytest.fixture(scope="module")
 def program() -> Path:
-    """Where Letta Code is. Skips where there is no Node or npm, and fails where they are there and it is not."""
-    if missing := LETTA_CODE.missing_programs():
-        pytest.skip(f"Letta Code needs {' and '.join(missing)}")
-    if not LETTA_CODE.is_installed():
-        pytest.fail("Letta Code is not installed: run `make engines`")
-    return LETTA_CODE.folder.resolve() / PROGRAM
+    return modules_of(LETTA_CODE).parent.resolve() / PROGRAM
 
 
 @pytest.fixture

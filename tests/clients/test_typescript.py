@@ -7,14 +7,13 @@ they run.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.clients.node_programs import PATIENCE, modules_of, ran
-from tests.compat.conftest import HANDLE, PROFILES, calls, serving_embedded, serving_offline
+from tests.compat.conftest import HANDLE, calls
 from tests.support.provider_servers import ScriptedOpenAI
 from tools.engines import TYPESCRIPT_CLIENT
 
@@ -25,20 +24,6 @@ STORY = "Once upon a time there was a kettle that nobody had ever put on a fire,
 @pytest.fixture(scope="module", autouse=True)
 def sdk() -> Path:
     return modules_of(TYPESCRIPT_CLIENT)
-
-
-@pytest.fixture(scope="module")
-def provider() -> Iterator[ScriptedOpenAI]:
-    with ScriptedOpenAI() as server:
-        yield server
-
-
-@pytest.fixture(scope="module", params=PROFILES)
-def url(request: pytest.FixtureRequest, provider: ScriptedOpenAI, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Where the server answers."""
-    data = tmp_path_factory.mktemp("data")
-    with serving_embedded(data, provider) if request.param == "embedded" else serving_offline(provider) as served:
-        yield served.url
 
 
 def test_it_talks_to_an_agent(sdk: Path, url: str, provider: ScriptedOpenAI, tmp_path: Path) -> None:

@@ -6,13 +6,12 @@ pinned by the lock beside the program.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.clients.node_programs import modules_of, ran
-from tests.compat.conftest import HANDLE, PROFILES, calls, serving_embedded, serving_offline
+from tests.compat.conftest import HANDLE, calls
 from tests.support.provider_servers import ScriptedOpenAI
 from tools.engines import VERCEL_AI_SDK
 
@@ -22,20 +21,6 @@ PROGRAM = Path(__file__).parent / "vercel" / "chat.mjs"
 @pytest.fixture(scope="module", autouse=True)
 def packages() -> Path:
     return modules_of(VERCEL_AI_SDK)
-
-
-@pytest.fixture(scope="module")
-def provider() -> Iterator[ScriptedOpenAI]:
-    with ScriptedOpenAI() as server:
-        yield server
-
-
-@pytest.fixture(scope="module", params=PROFILES)
-def url(request: pytest.FixtureRequest, provider: ScriptedOpenAI, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Where the server answers."""
-    data = tmp_path_factory.mktemp("data")
-    with serving_embedded(data, provider) if request.param == "embedded" else serving_offline(provider) as served:
-        yield served.url
 
 
 def test_a_page_talks_to_an_agent(packages: Path, url: str, provider: ScriptedOpenAI, tmp_path: Path) -> None:

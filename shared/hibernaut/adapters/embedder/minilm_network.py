@@ -135,6 +135,8 @@ class MiniLmNetwork:
         rarity among the texts, without what all texts have in common (Arora et al. 2017, "A Simple but Tough-to-Beat Baseline
         for Sentence Embeddings"). A text is the ids of its pieces; 0 for one without any.
         """
+        if not texts:
+            return []
         in_texts = Counter(chain.from_iterable(map(set, texts)))
         pieces = np.array(sorted({*query, *in_texts}), dtype=int)
         rarity = np.log(1 + len(texts) / (np.array([in_texts[piece] for piece in pieces.tolist()]) + 0.5))
@@ -144,11 +146,10 @@ class MiniLmNetwork:
             of_words = np.array([weights[piece] for piece in text], dtype=self._words.dtype)
             return of_words @ self._words[list(text)] / np.float32(max(1, len(text)))
 
-        if not texts:
-            return []
         rows = np.stack([mean(text) for text in texts])
         common = rows.mean(axis=0)
-        return [_cosine(mean(query) - common, row - common) if text else 0.0 for text, row in zip(texts, rows, strict=True)]
+        sought = mean(query) - common
+        return [_cosine(sought, row - common) if text else 0.0 for text, row in zip(texts, rows, strict=True)]
 
 
 def _cosine(one: Numbers, other: Numbers) -> float:
